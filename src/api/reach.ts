@@ -79,7 +79,7 @@ export interface RouteTrouble {
   /** When the next request on the route may be sent. */
   readonly restUntil: number
   /** Whether a trial is in flight. */
-  readonly isTried: boolean
+  readonly isOnTrial: boolean
   /** The last failure. */
   readonly reason: string
 }
@@ -198,11 +198,11 @@ export const FIRST_CONNECTION_MS = 10_000
 const FOREIGN_ANSWERS = 3
 const NO_FOREIGN_ANSWERS: ForeignAnswers = { answers: 0, routes: new Set(), hasSuccess: false }
 
-const NO_TROUBLE: Pick<RouteTrouble, 'failures' | 'paths' | 'rests' | 'isTried'> = {
+const NO_TROUBLE: Pick<RouteTrouble, 'failures' | 'paths' | 'rests' | 'isOnTrial'> = {
   failures: 0,
   paths: [],
   rests: 0,
-  isTried: false,
+  isOnTrial: false,
 }
 
 export function startReach(options: ReachOptions, at: number): Reach {
@@ -245,13 +245,13 @@ export function reachAfter(before: Reach, event: ReachEvent): Reach {
 export function whileSending(reach: Reach, route: string): Reach {
   const trouble = reach.routes.get(route)
   if (trouble === undefined || trouble.rests === 0) return reach
-  return withRoute(reach, route, { ...trouble, isTried: true })
+  return withRoute(reach, route, { ...trouble, isOnTrial: true })
 }
 
 /** Time in ms until a request on this route may be sent; 0 when it may be sent now. */
 export function restMs({ routes }: Reach, route: string, at: number): number {
-  const { isTried = false, restUntil = at } = routes.get(route) ?? {}
-  return isTried ? Number.POSITIVE_INFINITY : Math.max(0, restUntil - at)
+  const { isOnTrial = false, restUntil = at } = routes.get(route) ?? {}
+  return isOnTrial ? Number.POSITIVE_INFINITY : Math.max(0, restUntil - at)
 }
 
 /** The routes that rest for at least `leastMs` in all, by name. */
@@ -541,7 +541,7 @@ function routesAfterFailure(
 ): Reach['routes'] {
   const before = routes.get(route) ?? { ...NO_TROUBLE, since: at, restUntil: at }
   // Requests that were in flight when the rest started do not count.
-  if (at < before.restUntil && !before.isTried) return routes
+  if (at < before.restUntil && !before.isOnTrial) return routes
   const failures = before.failures + 1
   const isNew = before.paths.length < 2 && !before.paths.includes(path)
   const paths = isNew ? [...before.paths, path] : before.paths
@@ -549,15 +549,15 @@ function routesAfterFailure(
   const rests = isBroken ? before.rests + 1 : before.rests
   const restUntil = rests === 0 ? at : at + backoffMs(ROUTE, rests, random)
   const { since } = before
-  return new Map([...routes, [route, { since, failures, paths, rests, restUntil, isTried: false, reason }]])
+  return new Map([...routes, [route, { since, failures, paths, rests, restUntil, isOnTrial: false, reason }]])
 }
 
 /** A throttled trial says nothing about the route, so another trial may follow at once. */
 function afterThrottled(reach: Reach, { route, at }: Extract<ReachEvent, { kind: 'throttled' }>): Reach {
   const connected = withoutSilence(reach)
   const trouble = connected.routes.get(route)
-  return trouble?.isTried
-    ? withRoute(connected, route, { ...trouble, restUntil: at, isTried: false })
+  return trouble?.isOnTrial
+    ? withRoute(connected, route, { ...trouble, restUntil: at, isOnTrial: false })
     : connected
 }
 

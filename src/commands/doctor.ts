@@ -9,7 +9,7 @@ import { type ApiSettings, type LoadedSettings, loadSettings } from '../config/l
 import { RESOURCE_NAMES } from '../declare/resource-names.ts'
 import { checkApi, routeFindings } from '../doctor/api.ts'
 import { dataFindings } from '../doctor/data.ts'
-import { createFinder, type Finding } from '../doctor/finding.ts'
+import { type Finding, findingsOf } from '../doctor/finding.ts'
 import {
   checkMachine,
   databaseFile,
@@ -66,7 +66,7 @@ export const doctorCommand: CommandDefinition<DoctorOptions> = {
       for (const finding of statusServerFindings(loaded.settings.http)) report.add(finding)
       const publishing = { settings: loaded.settings, identity, clock: systemClock(), signal: context.signal }
       for (const finding of await publishingFindings(publishing)) report.add(finding)
-      if (usedToday === undefined) report.add(createFinder('API').note(DAY_UNKNOWN))
+      if (usedToday === undefined) report.add(findingsOf('API').note(DAY_UNKNOWN))
       else {
         const limits = { usedToday, initial: learned }
         await runApiChecks(context, { settings: loaded.settings, limits }, report.add)
@@ -84,7 +84,7 @@ async function checkData(
 ): Promise<ExitStatus> {
   const { path } = loadCommandSettings(context, input, DATABASE_ONLY).settings.database
   const { db, openError } = openForChecks(path)
-  const line = createFinder('database')
+  const line = findingsOf('database')
   try {
     if (!db) for (const finding of databaseFile({ database: path, db, openError }, line)) report.add(finding)
     else {
@@ -146,7 +146,7 @@ function checkSettings(
   { flags }: CommandInput<object>,
   add: Add,
 ): SettingsForChecks {
-  const line = createFinder('settings')
+  const line = findingsOf('settings')
   const request = { flags, env, cwd, resourceNames: RESOURCE_NAMES }
   try {
     const loaded = loadSettings({ ...request, requireApi: true })
@@ -242,7 +242,7 @@ function usedToday({ database, db, openError }: MachineContext, add: Add): numbe
   try {
     return db ? readRequestsToday(key => readMeta(db, key), utcDay(systemClock().now())) : 0
   } catch (error) {
-    add(uncheckedFinding(createFinder('requests'), error, { database, openError }))
+    add(uncheckedFinding(findingsOf('requests'), error, { database, openError }))
     return undefined
   }
 }
@@ -334,7 +334,7 @@ function summaryText(wrong: number, warnings: number): string {
 function statusServerFindings({ listen, token }: ApiSettings['http']): Finding[] {
   if (!needsToken(listen) || token !== undefined) return []
   return [
-    createFinder('status server').warning(
+    findingsOf('status server').warning(
       `the daemon runs without it, since other machines can reach ${listen.host} and http.token is not set`,
       'Set http.token, or listen on 127.0.0.1 in http.listen.',
     ),

@@ -13,7 +13,7 @@ import { noteWhileWaiting } from '../store/open-warehouse.ts'
 import { META, NOTE_DAMAGED, readMeta, readNote } from '../store/sync/meta.ts'
 import type { CurrentState } from './current-state.ts'
 
-export interface HookWatchParts {
+export interface HookWatchStartDeps {
   clock: Clock
   log: Log
   env: Environment
@@ -22,7 +22,7 @@ export interface HookWatchParts {
 }
 
 /** Watches the report that `/status` answers. The daemon holds the database's lock until the watch is closed. */
-export function startHookWatch({ clock, log, env, current, sources }: HookWatchParts): HookWatch {
+export function startHookWatch({ clock, log, env, current, sources }: HookWatchStartDeps): HookWatch {
   return watchProblems({
     clock,
     log,
@@ -37,7 +37,7 @@ export function startHookWatch({ clock, log, env, current, sources }: HookWatchP
 
 async function lookAt(
   current: CurrentState,
-  sources: HookWatchParts['sources'],
+  sources: HookWatchStartDeps['sources'],
   clock: Clock,
 ): Promise<ProblemLook | undefined> {
   try {

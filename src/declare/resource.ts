@@ -604,7 +604,7 @@ export interface CountedByState {
 /** The chapter of the documentation that describes the resource. */
 export type ResourceArea = 'people' | 'timeline' | 'mail' | 'meetings' | 'crm' | 'service'
 
-export interface UnusedRead {
+export interface ReadWithoutFeed {
   /** Each parameter is named after the item whose id it takes: `/v1/teams/{team}`. */
   path: string
   placement: ReadRequest['placement']
@@ -635,7 +635,7 @@ export interface Resource {
   /** The feeds by name. Tasks and log lines identify a feed as `resource.feed`. */
   feeds: Readonly<Record<string, Feed>>
   /** Single reads of the API that no feed sends. `parley doctor` checks them too. */
-  unusedReads?: readonly UnusedRead[]
+  readsWithoutFeed?: readonly ReadWithoutFeed[]
   /** True when the full-text indices contain texts of this resource. */
   isSearched?: true
   status: StatusSource

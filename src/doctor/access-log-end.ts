@@ -6,7 +6,7 @@ import { EXIT_STATUS } from '../base/errors.ts'
 import { canonicalInstant } from '../base/instant.ts'
 import { resourceNamed } from '../catalog/catalog.ts'
 import type { PeriodicFeed } from '../declare/resource.ts'
-import { createFinder, type Finder, type Finding, MEANINGS, NEWER_VERSION_HINT } from './finding.ts'
+import { type CheckFindings, type Finding, findingsOf, MEANINGS, NEWER_VERSION_HINT } from './finding.ts'
 
 const FEED = declaredFeed()
 const { path: ROUTE, paging: PAGING } = FEED.list
@@ -17,7 +17,7 @@ const { path: ROUTE, paging: PAGING } = FEED.list
  * @param now the server's clock, in ms since the epoch
  */
 export async function checkAccessLog(api: ApiReader, endParameter: string, now: number): Promise<Finding> {
-  const line = createFinder(`GET ${ROUTE}`)
+  const line = findingsOf(`GET ${ROUTE}`)
   const ask = (query: Query) =>
     api.read({ route: ROUTE, path: ROUTE, query }, value => timesOf(readPage(PAGING, value, query).items))
   const bare = await ask({ limit: '1' })
@@ -43,7 +43,7 @@ export async function checkAccessLog(api: ApiReader, endParameter: string, now: 
 }
 
 function notAnswered(
-  line: Finder,
+  line: CheckFindings,
   { message, hint }: Extract<ReaderReply<unknown>, { kind: 'failed' }>,
 ): Finding {
   return line.wrong(
@@ -53,7 +53,7 @@ function notAnswered(
   )
 }
 
-function endParameterRefused(line: Finder, endParameter: string): Finding {
+function endParameterRefused(line: CheckFindings, endParameter: string): Finding {
   return line.wrong(
     `the API does not accept ?${endParameter}= as the end of a period`,
     EXIT_STATUS.apiUnavailable,

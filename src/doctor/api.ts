@@ -6,7 +6,7 @@ import { type ProxyRules, proxyFor, shownProxy } from '../base/proxies.ts'
 import { wholeSecondsText } from '../terminal/wording.ts'
 import { checkAccessLog } from './access-log-end.ts'
 import { checkEndpoints } from './endpoints.ts'
-import { createFinder, type Finding } from './finding.ts'
+import { type Finding, findingsOf } from './finding.ts'
 
 /**
  * What the checks of the API need. They test connection, key, workspace, clock difference, every endpoint, and the
@@ -56,7 +56,7 @@ export async function* checkApi(context: ApiContext): AsyncGenerator<Finding> {
 }
 
 function encryptionFinding(baseUrl: string): Finding {
-  const line = createFinder('connection')
+  const line = findingsOf('connection')
   if (isReadableOnTheWay(baseUrl))
     return line.warning('plain http: the API key is sent unencrypted', 'Set api.base_url to an https URL.')
   return line.ok(isLoopbackUrl(baseUrl) ? 'loopback' : 'encrypted (https)')
@@ -68,7 +68,7 @@ export function routeFindings(
   env: Readonly<Record<string, string | undefined>>,
   baseUrl: string,
 ): Finding[] {
-  const line = createFinder('proxy')
+  const line = findingsOf('proxy')
   const proxy = proxyFor(proxies, baseUrl)
   const isConfigured = proxies.http !== undefined || proxies.https !== undefined
   return [
@@ -76,7 +76,7 @@ export function routeFindings(
     ...(isConfigured && !proxy ? [line.note(`not used for ${baseUrl}`)] : []),
     ...(env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0'
       ? [
-          createFinder('certificates').warning(
+          findingsOf('certificates').warning(
             'NODE_TLS_REJECT_UNAUTHORIZED=0 is ignored: parley checks every certificate',
             'Remove the variable. For a certificate of your company, name its file by NODE_EXTRA_CA_CERTS.',
           ),
@@ -102,12 +102,12 @@ function stopFinding(error: StopError): Finding {
   const status: ExitStatus = error.exitStatus
   const { message, hint } = error
   if (error.code === DAY_USED_UP) {
-    return createFinder(CHECK_BY_STOP_CODE[DAY_USED_UP] ?? '').warning(
+    return findingsOf(CHECK_BY_STOP_CODE[DAY_USED_UP] ?? '').warning(
       `${message}: the remaining endpoints were not checked`,
       hint ?? '',
     )
   }
-  return createFinder(CHECK_BY_STOP_CODE[error.code] ?? 'API').wrong(
+  return findingsOf(CHECK_BY_STOP_CODE[error.code] ?? 'API').wrong(
     error.message,
     status,
     error.hint ?? 'Run parley doctor again later.',
@@ -122,7 +122,7 @@ function isAllFailed(replies: readonly ReaderReply<unknown>[]): boolean {
 }
 
 function answerFinding(replies: readonly ReaderReply<unknown>[], { baseUrl }: ApiAccess): Finding {
-  const line = createFinder('API')
+  const line = findingsOf('API')
   if (!isAllFailed(replies)) return line.ok(`${baseUrl} answers`)
   return line.wrong(
     `all ${replies.length} requests to ${baseUrl} failed`,
@@ -132,7 +132,7 @@ function answerFinding(replies: readonly ReaderReply<unknown>[], { baseUrl }: Ap
 }
 
 function keyFinding(replies: readonly ReaderReply<unknown>[], { keySource }: ApiAccess): Finding {
-  const line = createFinder('key')
+  const line = findingsOf('key')
   return isAllFailed(replies) ? line.note(NOT_ANSWERED) : line.ok(`accepted; from ${keySource.text}`)
 }
 
@@ -150,7 +150,7 @@ function isOtherSite(replies: readonly ReaderReply<unknown>[]): boolean {
 }
 
 function otherSiteFinding({ baseUrl }: ApiAccess, { found }: Finding): Finding {
-  return createFinder('API').wrong(
+  return findingsOf('API').wrong(
     `${baseUrl} does not answer like the API: ${found}`,
     EXIT_STATUS.apiUnavailable,
     NOT_THIS_API,
@@ -161,7 +161,7 @@ function workspaceFinding(
   replies: readonly ReaderReply<unknown>[],
   { baseUrl, workspaceId }: ApiAccess,
 ): Finding {
-  const line = createFinder('workspace')
+  const line = findingsOf('workspace')
   if (isAllFailed(replies)) return line.note(NOT_ANSWERED)
   if (!isAccessGone(replies)) return line.ok(`${workspaceId} is readable`)
   const statuses = new Set(replies.flatMap(reply => (reply.kind === 'refused' ? [reply.status] : [])))
@@ -176,7 +176,7 @@ const TOLERATED_MS = 30_000
 
 /** How far the API's clock is ahead. The `Date` header is cut to the second, so half a second is added. */
 function clockDifference(replies: readonly ReaderReply<unknown>[]) {
-  const line = createFinder('clock')
+  const line = findingsOf('clock')
   const [ahead] = replies.flatMap(reply =>
     reply.kind === 'answer' && reply.serverTime !== undefined
       ? [reply.serverTime + 500 - reply.localTime]

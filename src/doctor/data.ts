@@ -9,7 +9,7 @@ import { hasColumn } from '../store/database/existing-tables.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { foreignReportObjects } from '../store/reporting/derived-tables.ts'
 import { countText } from '../terminal/wording.ts'
-import { createFinder, type Finding } from './finding.ts'
+import { type Finding, findingsOf } from './finding.ts'
 
 /** The tests of `parley doctor --data`: whether the content of the database is what its descriptions promise. */
 
@@ -36,7 +36,7 @@ export function* dataFindings({ db, isWritten }: DataContext): Generator<Finding
   for (const share of readShares(db)) yield shareFinding(share)
   for (const kind of KINDS) {
     const tests = passed.filter(({ test }) => test.kind === kind)
-    if (tests.length > 0) yield createFinder(kind).ok(passedText(kind, tests))
+    if (tests.length > 0) yield findingsOf(kind).ok(passedText(kind, tests))
   }
   yield* untested(missing, foreign)
 }
@@ -49,7 +49,7 @@ function describedTables(db: Sqlite): readonly DescribedTable[] {
 
 function unmet(result: DataTestResult, { mayBeLate }: { mayBeLate: boolean }): Finding {
   const { test, rows, of, keys } = result
-  const line = createFinder(test.kind)
+  const line = findingsOf(test.kind)
   const data = { table: test.table, columns: test.columns, rows, ...(of !== undefined && { of }), keys }
   if (!test.isPromised) return { ...line.note(noteText(result)), data }
   const found = `${unmetText(result)}${keysText(rows, keys)}`
@@ -95,7 +95,7 @@ function noteText(result: DataTestResult): string {
 
 function shareFinding({ name, about, all, matched }: ShareResult): Finding {
   const found = all === 0 ? `there are no ${about.split(' are ')[0]}` : `${shareText(matched, all)} ${about}`
-  return createFinder(name).note(found)
+  return findingsOf(name).note(found)
 }
 
 const shareText = (part: number, all: number): string =>
@@ -119,7 +119,7 @@ function passedText(kind: DataTestKind, tests: readonly DataTestResult[]): strin
 const MOST_NAMES = 12
 
 function* untested(missing: ReadonlySet<string>, foreign: readonly string[]): Generator<Finding> {
-  const line = createFinder('not tested')
+  const line = findingsOf('not tested')
   if (foreign.length > 0) yield line.note(`${foreign.join(', ')}: parley did not create them`)
   if (missing.size === 0) return
   const names = [...missing]

@@ -7,7 +7,7 @@ import type { Feed, ListRequest, ReadRequest, StatusMeanings } from '../declare/
 import type { ResourceName } from '../declare/resource-names.ts'
 import { keyOf } from '../engine/parse/key.ts'
 import { compileParser } from '../engine/parse/parse.ts'
-import { createFinder, type Finding, MEANINGS, NEWER_VERSION_HINT } from './finding.ts'
+import { type Finding, findingsOf, MEANINGS, NEWER_VERSION_HINT } from './finding.ts'
 
 /** Sends one cheap request to each endpoint that the resources declare. */
 
@@ -26,7 +26,7 @@ interface Endpoint {
 }
 
 /** In the order of the catalogue, lists before the single reads that need their ids. */
-const DECLARED: readonly Endpoint[] = CATALOG.flatMap(({ name, feeds, unusedReads = [] }) => [
+const DECLARED: readonly Endpoint[] = CATALOG.flatMap(({ name, feeds, readsWithoutFeed = [] }) => [
   ...Object.values(feeds).flatMap(feed =>
     endpointsOf(feed).map(({ route, ...endpoint }) => ({
       ...endpoint,
@@ -34,7 +34,7 @@ const DECLARED: readonly Endpoint[] = CATALOG.flatMap(({ name, feeds, unusedRead
       resource: name,
     })),
   ),
-  ...unusedReads.map(({ path, placement, table, expected }) => ({
+  ...readsWithoutFeed.map(({ path, placement, table, expected }) => ({
     route: path,
     resource: name,
     answer: placement,
@@ -121,7 +121,7 @@ const parametersOf = (route: string): string[] =>
 /** The path parameters that an item of this list can fill, each with the fields that may hold the id. */
 function idsGivenBy({ route, ids = [] }: Endpoint): readonly (readonly [string, readonly string[]])[] {
   const list = route.slice(route.lastIndexOf('/') + 1)
-  const others = UNUSED_READS.filter(({ path }) => path.slice(0, path.lastIndexOf('/')) === route)
+  const others = READS_WITHOUT_FEED.filter(({ path }) => path.slice(0, path.lastIndexOf('/')) === route)
   return [
     [singular(list), ids] as const,
     ...others.flatMap(({ path, idFields }) => {
@@ -131,7 +131,7 @@ function idsGivenBy({ route, ids = [] }: Endpoint): readonly (readonly [string, 
   ]
 }
 
-const UNUSED_READS = CATALOG.flatMap(({ unusedReads = [] }) => unusedReads)
+const READS_WITHOUT_FEED = CATALOG.flatMap(({ readsWithoutFeed = [] }) => readsWithoutFeed)
 
 interface EndpointAnswer {
   finding: Finding
@@ -142,7 +142,7 @@ interface EndpointAnswer {
 export async function* checkEndpoints(api: ApiReader): AsyncGenerator<EndpointAnswer> {
   const known = new Map<string, string>()
   for (const endpoint of ENDPOINTS) {
-    const line = createFinder(`GET ${endpoint.route}`)
+    const line = findingsOf(`GET ${endpoint.route}`)
     const parameters = parametersOf(endpoint.route)
     if (!parameters.every(name => known.has(name))) {
       yield {
@@ -188,7 +188,7 @@ function replyFinding(
   reply: ReaderReply<readonly unknown[]>,
   owner: string | undefined,
 ): Finding {
-  const line = createFinder(`GET ${endpoint.route}`)
+  const line = findingsOf(`GET ${endpoint.route}`)
   if (reply.kind === 'answer') return itemsFinding(endpoint, reply.value, owner)
   if (reply.kind === 'failed') {
     const hint =
@@ -209,7 +209,7 @@ function itemsFinding(
   items: readonly unknown[],
   owner: string | undefined,
 ): Finding {
-  const line = createFinder(`GET ${route}`)
+  const line = findingsOf(`GET ${route}`)
   if (items.length === 0) return line.ok('200, empty')
   if (ids && !items.some(item => keyOf(item, ids) !== undefined)) {
     const hint = `parley cannot store items without an id. Install the newest version of parley, or leave ${resource} out (sync.resources, or parley backfill --skip).`

@@ -5,10 +5,10 @@ import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { readExportNotes } from '../store/sync/export-notes.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
 import { dateTimeText } from '../terminal/wording.ts'
-import type { Finder, Finding } from './finding.ts'
+import type { CheckFindings, Finding } from './finding.ts'
 
 /** Checks whether the noted exports of the warehouse are from before the last purge. Folders that are gone do not count. */
-export function exportFindings(db: Sqlite, line: Finder): readonly Finding[] {
+export function exportFindings(db: Sqlite, line: CheckFindings): readonly Finding[] {
   const purgedAt = readMeta(db, META.purgedAt) ?? ''
   const present = readExportNotes(db).filter(({ folder }) => existsSync(join(folder, MANIFEST)))
   const outdated = present.filter(note => note.purgedAt < purgedAt)

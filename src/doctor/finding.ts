@@ -30,7 +30,7 @@ export interface FoundRows {
   keys: readonly string[]
 }
 
-export function createFinder(check: string) {
+export function findingsOf(check: string) {
   return {
     ok: (found: string): Finding => ({ mark: 'ok', check, found }),
     note: (found: string, hint?: string): Finding => ({ mark: 'note', check, found, ...(hint && { hint }) }),
@@ -50,7 +50,7 @@ export function createFinder(check: string) {
   }
 }
 
-export type Finder = ReturnType<typeof createFinder>
+export type CheckFindings = ReturnType<typeof findingsOf>
 
 /** The meaning of each kind of refusal that a resource can declare as expected. */
 export const MEANINGS: Readonly<Record<NonNullable<StatusMeanings[number]>, string>> = {

@@ -25,7 +25,7 @@ import {
 import { appliedMigrations, newestMigration } from '../store/migrations/journal.ts'
 import { countText } from '../terminal/wording.ts'
 import { exportFindings } from './exports.ts'
-import { createFinder, type Finder, type Finding } from './finding.ts'
+import { type CheckFindings, type Finding, findingsOf } from './finding.ts'
 import { reportFindings } from './report-settings.ts'
 import { writeLockFindings, writerFinding } from './writer.ts'
 
@@ -47,13 +47,13 @@ export interface MachineContext {
 
 interface MachineCheck {
   name: string
-  find(context: MachineContext, line: Finder): readonly Finding[]
+  find(context: MachineContext, line: CheckFindings): readonly Finding[]
 }
 
 /** A check of the database's content. It is left out while no database exists, as before the first backfill. */
 interface ContentCheck {
   name: string
-  findIn(db: Sqlite, line: Finder, context: MachineContext): readonly Finding[]
+  findIn(db: Sqlite, line: CheckFindings, context: MachineContext): readonly Finding[]
 }
 
 const CHECKS: readonly (MachineCheck | ContentCheck)[] = [
@@ -79,7 +79,7 @@ const CHECKS: readonly (MachineCheck | ContentCheck)[] = [
 /** When a check throws an error, its finding reports that it did not run, and the other checks still run. */
 export function* checkMachine(context: MachineContext): Generator<Finding> {
   for (const check of CHECKS) {
-    const line = createFinder(check.name)
+    const line = findingsOf(check.name)
     try {
       if ('find' in check) yield* check.find(context, line)
       else if (context.db) yield* check.findIn(context.db, line, context)
@@ -97,7 +97,7 @@ const NOT_OPENED = 'not checked: the database cannot be opened'
  * the check `database` reports it.
  */
 export function uncheckedFinding(
-  line: Finder,
+  line: CheckFindings,
   error: unknown,
   { database, openError }: Pick<MachineContext, 'database' | 'openError'>,
 ): Finding {
@@ -136,7 +136,7 @@ export function openForChecks(path: string): Pick<MachineContext, 'db' | 'openEr
 
 const DATABASE = EXIT_STATUS.databaseUnavailable
 
-function nodeVersion({ version, engines, node }: MachineContext, line: Finder): Finding[] {
+function nodeVersion({ version, engines, node }: MachineContext, line: CheckFindings): Finding[] {
   const found = `parley ${version} on Node ${node}`
   if (isInRange(node, engines)) return [line.ok(found)]
   return [line.wrong(`${found}, expected Node ${engines}`, EXIT_STATUS.fault, `Install Node ${engines}.`)]
@@ -155,7 +155,7 @@ function isInRange(version: string, range: string): boolean {
   })
 }
 
-function sqliteVersion(_context: MachineContext, line: Finder): Finding[] {
+function sqliteVersion(_context: MachineContext, line: CheckFindings): Finding[] {
   try {
     const db = openSqlite(':memory:')
     const version = db.prepare('SELECT sqlite_version()').pluck().get()
@@ -167,7 +167,7 @@ function sqliteVersion(_context: MachineContext, line: Finder): Finding[] {
   }
 }
 
-function databaseFolder({ database }: MachineContext, line: Finder): Finding[] {
+function databaseFolder({ database }: MachineContext, line: CheckFindings): Finding[] {
   const path = dirname(database)
   const stats = readStats(path)
   if (!stats?.isDirectory()) {
@@ -190,7 +190,7 @@ function databaseFolder({ database }: MachineContext, line: Finder): Finding[] {
   return [line.warning(`${path} is writable for every user`, `Run chmod o-w ${path}, or use another folder.`)]
 }
 
-function fileSystem({ database }: MachineContext, line: Finder): Finding[] {
+function fileSystem({ database }: MachineContext, line: CheckFindings): Finding[] {
   const share = shareOf(database)
   return share === undefined ? [] : [line.warning(`${database} is on ${share}`, SHARE_ADVICE)]
 }
@@ -198,7 +198,7 @@ function fileSystem({ database }: MachineContext, line: Finder): Finding[] {
 const MIN_SPACE = 16 * 1024 ** 2
 const COMFORTABLE_SPACE = 1024 ** 3
 
-function diskSpace({ database }: MachineContext, line: Finder): Finding[] {
+function diskSpace({ database }: MachineContext, line: CheckFindings): Finding[] {
   const path = dirname(database)
   if (!readStats(path)) return [line.note(`not checked: ${path} does not exist`)]
   const free = freeOnDisk(path)
@@ -214,14 +214,14 @@ function diskSpace({ database }: MachineContext, line: Finder): Finding[] {
 
 export function databaseFile(
   { database, db, openError }: Pick<MachineContext, 'database' | 'db' | 'openError'>,
-  line: Finder,
+  line: CheckFindings,
 ): Finding[] {
   if (openError) return [stopFinding(line, openError)]
   if (db) return [line.ok(`${database} is a parley database`)]
   return [line.note(`${database} does not exist yet`, 'parley backfill or parley daemon creates it.')]
 }
 
-function databaseName({ database, openError }: MachineContext, line: Finder): Finding[] {
+function databaseName({ database, openError }: MachineContext, line: CheckFindings): Finding[] {
   try {
     refuseSecondName(resolvedPath(database))
     return []
@@ -230,7 +230,11 @@ function databaseName({ database, openError }: MachineContext, line: Finder): Fi
   }
 }
 
-function databaseWorkspace(db: Sqlite, line: Finder, { database, workspace }: MachineContext): Finding[] {
+function databaseWorkspace(
+  db: Sqlite,
+  line: CheckFindings,
+  { database, workspace }: MachineContext,
+): Finding[] {
   const held = workspaceOf(db)
   if (!held) return []
   try {
@@ -248,7 +252,7 @@ function databaseWorkspace(db: Sqlite, line: Finder, { database, workspace }: Ma
   ]
 }
 
-function foreignTriggers(db: Sqlite, line: Finder, { database }: MachineContext): Finding[] {
+function foreignTriggers(db: Sqlite, line: CheckFindings, { database }: MachineContext): Finding[] {
   const dead = deadObjectErrors(db, database).map(error => stopFinding(line, error))
   const triggers = foreignObjects(db).filter(({ type }) => type === 'trigger')
   if (triggers.length === 0) return dead
@@ -261,12 +265,12 @@ function foreignTriggers(db: Sqlite, line: Finder, { database }: MachineContext)
 }
 
 /** @throws the error when it is not a StopError */
-function stopFinding(line: Finder, error: unknown): Finding {
+function stopFinding(line: CheckFindings, error: unknown): Finding {
   if (!(error instanceof StopError)) throw error
   return line.wrong(error.message, error.exitStatus, error.hint ?? 'Check database.path.')
 }
 
-function fileMode({ database, mode }: MachineContext, line: Finder): Finding[] {
+function fileMode({ database, mode }: MachineContext, line: CheckFindings): Finding[] {
   const stats = databaseStats(database)
   if (!stats) return []
   const found = stats.mode & 0o777
@@ -289,7 +293,7 @@ function missingTables(db: Sqlite): string[] {
   return OWN_TABLES.filter(name => !present.has(name))
 }
 
-function schemaVersion(db: Sqlite, line: Finder, { version, database }: MachineContext): Finding[] {
+function schemaVersion(db: Sqlite, line: CheckFindings, { version, database }: MachineContext): Finding[] {
   const applied = appliedMigrations(db).at(-1)
   const missing = missingTables(db)
   if (applied === newestMigration()) {
@@ -310,7 +314,7 @@ function schemaVersion(db: Sqlite, line: Finder, { version, database }: MachineC
  * Finds missing indices: migrations create them only once. Without a unique index, writes fail; without any other,
  * reads are slow.
  */
-function missingIndices(db: Sqlite, line: Finder, database: string): Finding[] {
+function missingIndices(db: Sqlite, line: CheckFindings, database: string): Finding[] {
   const present = indicesOf(db)
   return [...ownIndices()].flatMap(([name, sql]) => {
     if (present.has(name)) return []
@@ -336,7 +340,7 @@ const DAMAGED =
  */
 const OF_INDEX = /^(?:wrong # of entries in|row \d+ missing from|non-unique entry in) index (\S+)$/
 
-function quickCheck(db: Sqlite, line: Finder, { database }: MachineContext): Finding[] {
+function quickCheck(db: Sqlite, line: CheckFindings, { database }: MachineContext): Finding[] {
   const sql = 'PRAGMA quick_check'
   const faults = db
     .prepare<unknown[], string>(sql)
@@ -360,7 +364,7 @@ function quickCheck(db: Sqlite, line: Finder, { database }: MachineContext): Fin
   return [line.wrong(`${sql} found ${countText(faults.length, 'error')}`, DATABASE, DAMAGED)]
 }
 
-function foreignKeys(db: Sqlite, line: Finder): Finding[] {
+function foreignKeys(db: Sqlite, line: CheckFindings): Finding[] {
   const findings = brokenReferences(db, ownObjects()).map(({ table, isOwn, rows }) => {
     const found =
       rows === undefined
@@ -380,7 +384,7 @@ function foreignKeys(db: Sqlite, line: Finder): Finding[] {
  */
 const VERY_LARGE_WAL = 2 * LARGE_WAL_BYTES
 
-function walSize({ database }: MachineContext, line: Finder): Finding[] {
+function walSize({ database }: MachineContext, line: CheckFindings): Finding[] {
   const stats = readStats(`${database}-wal`)
   if (!stats) return []
   const found = sizeText(stats.size)
@@ -391,7 +395,7 @@ function walSize({ database }: MachineContext, line: Finder): Finding[] {
   return [line.warning(`${found}; it is kept from shrinking by ${reader}`, hint)]
 }
 
-function writerFindings(context: MachineContext, line: Finder): Finding[] {
+function writerFindings(context: MachineContext, line: CheckFindings): Finding[] {
   const { database, db, openError } = context
   const isInUse = db !== undefined || openError !== undefined || readStats(`${database}-lock`) !== undefined
   return isInUse ? [writerFinding(context, line), ...writeLockFindings(database, line)] : []

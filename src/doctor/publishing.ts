@@ -18,7 +18,7 @@ import {
 import { FOLDER_MARK, type TargetReader } from '../publish/storage/target-reader.ts'
 import { freeOnSlowDisk } from '../store/disk/disk-space.ts'
 import { durationText } from '../terminal/wording.ts'
-import { createFinder, type Finding } from './finding.ts'
+import { type Finding, findingsOf } from './finding.ts'
 
 /**
  * Checks the target of the publications without writing to it. Nothing here is `wrong`, since a backfill does not
@@ -38,7 +38,7 @@ const LIMIT_MS = 15 * SECOND_MS
 export async function publishingFindings(context: PublishingContext): Promise<readonly Finding[]> {
   const { target: text } = context.settings.publish
   if (text === undefined) return []
-  const line = createFinder('publish target')
+  const line = findingsOf('publish target')
   try {
     const target = parseTarget(text, '/')
     return await inTime(context, signal => targetFindings(target, { ...context, signal }))
@@ -88,7 +88,7 @@ async function targetFacts(target: PublishTarget, access: PublishingContext): Pr
   }
 }
 
-const NOT_WRITTEN = createFinder('publish access').note(
+const NOT_WRITTEN = findingsOf('publish access').note(
   'the target can be read; whether it can be written is not checked',
   'parley publish shows it.',
 )
@@ -99,7 +99,7 @@ export function targetFinding(
   { holds, last, otherLocation }: TargetFacts,
   { identity }: Pick<PublishingContext, 'identity'>,
 ): Finding {
-  const line = createFinder('publish target')
+  const line = findingsOf('publish target')
   if (holds === 'others')
     return line.warning(
       `${name} has files that parley publish did not write`,
@@ -129,7 +129,7 @@ export function publicationFindings(
   { settings, clock }: Pick<PublishingContext, 'settings' | 'clock'>,
 ): Finding[] {
   if (last === undefined) return []
-  const line = createFinder('last publication')
+  const line = findingsOf('last publication')
   const { every } = settings.publish
   const now = clock.now()
   const at = Date.parse(last.published_at)
@@ -195,7 +195,7 @@ async function isRefused(path: string): Promise<boolean> {
 
 /** Whether this user may write the folder. Pure. */
 export function writingFinding({ path, existing, isFolder, isOpen, refused }: FolderPlace): Finding {
-  const line = createFinder('publish access')
+  const line = findingsOf('publish access')
   if (!isFolder) return line.warning(`${existing} is not a folder`, 'Move it away, or change publish.target.')
   if (refused !== undefined)
     return line.warning(
@@ -218,7 +218,7 @@ const COMFORTABLE_SPACE = 1024 ** 3
 
 /** Whether the target's disk has enough space. Pure. */
 export function spaceFinding({ freeBytes, existing }: Pick<FolderPlace, 'freeBytes' | 'existing'>): Finding {
-  const line = createFinder('publish disk space')
+  const line = findingsOf('publish disk space')
   const found = `${sizeText(freeBytes)} free at ${existing}`
   return freeBytes > COMFORTABLE_SPACE
     ? line.ok(found)

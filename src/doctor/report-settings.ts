@@ -5,13 +5,13 @@ import { foreignReportObjects, reportTablesIn } from '../store/reporting/derived
 import { type GuessedSetting, guessedSettings } from '../store/reporting/guessed-settings.ts'
 import { reportProblems, storedReports } from '../store/reporting/report-settings.ts'
 import { waitingKeys } from '../store/reporting/waiting-keys.ts'
-import type { Finder, Finding } from './finding.ts'
+import type { CheckFindings, Finding } from './finding.ts'
 
 /**
  * Findings about the tables for reports: settings that fit nothing in the CRM, guesses, and guesses that changed of
  * late.
  */
-export function reportFindings(db: Sqlite, line: Finder): Finding[] {
+export function reportFindings(db: Sqlite, line: CheckFindings): Finding[] {
   const stored = storedReports(db)
   if (!stored) return []
   const foreign = foreignReportObjects(db)

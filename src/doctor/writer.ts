@@ -3,7 +3,7 @@ import { holdersHint, holdersText, type LockHolder, lockHolders } from '../store
 import { isAlive } from '../store/status/status.ts'
 import { readWriter, type Writer } from '../store/sync/writer-note.ts'
 import { dateTimeText } from '../terminal/wording.ts'
-import type { Finder, Finding } from './finding.ts'
+import type { CheckFindings, Finding } from './finding.ts'
 
 /** Finds the process that writes the database, without taking the database's lock. */
 
@@ -27,7 +27,7 @@ export function runningWriter({ database, db }: WriterContext): RunningWriter | 
   return holders[0] && { pid: holders[0].pid, recorded: recordOf(holders[0], recorded) }
 }
 
-export function writerFinding({ database, db }: WriterContext, line: Finder): Finding {
+export function writerFinding({ database, db }: WriterContext, line: CheckFindings): Finding {
   const holders = lockHolders(database, 'writer')
   if (holders === undefined) {
     const last = db && readWriter(db)
@@ -50,7 +50,7 @@ export function writerFinding({ database, db }: WriterContext, line: Finder): Fi
 /**
  * Programs that keep parley from writing. The writer is left out: it holds SQLite's lock for a moment at each commit.
  */
-export function writeLockFindings(database: string, line: Finder): Finding[] {
+export function writeLockFindings(database: string, line: CheckFindings): Finding[] {
   const writers = (lockHolders(database, 'writer') ?? []).map(({ pid }) => pid)
   const others = (lockHolders(database, 'writing') ?? []).filter(({ pid }) => !writers.includes(pid))
   if (others.length === 0) return []

@@ -1,9 +1,9 @@
 import type { ExportColumn, ExportTable } from '../export/export-tables.ts'
 import type { StoredCell } from '../store/database/sqlite-types.ts'
+import type { Compared } from './comparison.ts'
 import type { PublishedState, PublishedTarget } from './published-state.ts'
 import type { PublishedTable } from './published-tables.ts'
 import { FIRST_RANGE } from './row-ranges.ts'
-import type { Compared } from './where-to-look.ts'
 
 /**
  * The table `publications` of the target. A publication writes it last, so the newest row names the newest complete
@@ -30,7 +30,7 @@ const ROWS_PROPERTY = 'parley.publications'
 const COMPARED_PROPERTY = 'parley.compared'
 
 /** The table keeps the newest `keep` publications, and never fewer than this number. */
-const MOST_ROWS = 100
+const LEAST_ROWS_KEPT = 100
 
 export const PUBLICATION_COLUMNS: Readonly<
   Record<keyof PublicationRow, Pick<ExportColumn, 'kind'> & { doc: string }>
@@ -86,7 +86,7 @@ export function snapshotsShown(
  * made.
  */
 export const keptRows = (rows: readonly PublicationRow[], keep: number): readonly PublicationRow[] =>
-  rows.slice(-Math.max(keep, MOST_ROWS))
+  rows.slice(-Math.max(keep, LEAST_ROWS_KEPT))
 
 /** The table with these rows, and its properties with `rows` and `compared`. */
 export function publicationsTable(

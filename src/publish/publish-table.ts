@@ -11,6 +11,7 @@ import {
   type Sink,
 } from '../export/partitions.ts'
 import type { Sqlite, StoredCell } from '../store/database/sqlite-types.ts'
+import type { PartsToCompare } from './comparison.ts'
 import {
   type EvolvedSchema,
   evolvedSchema,
@@ -33,7 +34,6 @@ import { type PublishedTable, readPartDigests } from './published-tables.ts'
 import type { PartName, PartReader } from './row-ranges.ts'
 import type { Storage } from './storage/storage.ts'
 import { PURGED_PROPERTY } from './sweep.ts'
-import type { Looking } from './where-to-look.ts'
 
 /**
  * Publishes one table. Its rows are divided into parts, months or ranges of keys, each of which is one data file. Only
@@ -53,7 +53,7 @@ export interface TablePublishing extends PartitionReading {
   kept: ReadonlySet<number>
   /** When content of the warehouse was last purged; empty when it never was. */
   purgedAt: string
-  lookAt: Looking
+  toCompare: PartsToCompare
   /** Properties of the table, and of the snapshot. */
   properties: Readonly<Record<string, string>>
   /** Properties of the table alone: large ones, since each kept snapshot would repeat them. */
@@ -149,8 +149,8 @@ async function changedParts(
     known.map(({ part }) => part),
   )
   const isSameSchema = metadata['current-schema-id'] === evolved.schema['schema-id']
-  const lookAt = isSameSchema ? writing.lookAt : 'all'
-  const compared = await compareParts(writing, { reader, known, lookAt })
+  const toCompare = isSameSchema ? writing.toCompare : 'all'
+  const compared = await compareParts(writing, { reader, known, toCompare })
   const names = compared.map(({ part }) => part)
   const now: PublishedPart[] = []
   for (const one of compared)
@@ -165,19 +165,23 @@ async function changedParts(
 type ComparedPart = { part: PartName; same: PublishedPart } | { part: PartName; same: undefined; mark: Mark }
 
 /**
- * Compares the digests of the parts to look at. Other parts count as the same.
+ * Compares the digests of the parts in `toCompare`. Other parts count as the same.
  * @returns all parts that have rows, in their order
  */
 async function compareParts(
   writing: TableWriting,
-  { reader, known, lookAt }: { reader: PartReader; known: readonly PublishedPart[]; lookAt: Looking },
+  {
+    reader,
+    known,
+    toCompare,
+  }: { reader: PartReader; known: readonly PublishedPart[]; toCompare: PartsToCompare },
 ): Promise<readonly ComparedPart[]> {
   // The rows of a part whose file is missing have to be written again.
   const isComplete = !known.some(({ isMissing }) => isMissing)
-  const looked = lookAt === 'all' || !isComplete ? 'all' : reader.noted(lookAt)
-  if (looked.length === 0) return known.map(same => ({ part: same.part, same }))
-  const marks = await readPartDigests(writing, writing.table, reader.rows(looked))
-  const kept = looked === 'all' ? [] : known.filter(({ part }) => !looked.includes(part))
+  const parts = toCompare === 'all' || !isComplete ? 'all' : reader.noted(toCompare)
+  if (parts.length === 0) return known.map(same => ({ part: same.part, same }))
+  const marks = await readPartDigests(writing, writing.table, reader.rows(parts))
+  const kept = parts === 'all' ? [] : known.filter(({ part }) => !parts.includes(part))
   const earlier = new Map(known.map(one => [one.part, one]))
   const compared = [...marks].map(([partition, mark]): ComparedPart => {
     const part = partition ?? null

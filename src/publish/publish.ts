@@ -6,6 +6,7 @@ import { appliedMigrations } from '../store/migrations/journal.ts'
 import { noWarehouseError, readUncounted, statusInstants } from '../store/status/status.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
 import { type BegunPublication, beginPublication, stoppedAfter } from './begin.ts'
+import { comparisonWith, type PartsComparison, type PartsToCompare, partsToCompare } from './comparison.ts'
 import { inParallel } from './in-parallel.ts'
 import { isOvertaken, writeHint } from './metadata-file.ts'
 import {
@@ -28,7 +29,6 @@ import { droppedTable, type PublishedTable, publishedTables } from './published-
 import type { Storage } from './storage/storage.ts'
 import type { TargetContent } from './storage/target-reader.ts'
 import { expireSnapshots, hasStaleFiles, PURGED_PROPERTY, removeUncommitted, sweepTable } from './sweep.ts'
-import { type Looking, partsToLookAt, type WhereToLook, whereToLook } from './where-to-look.ts'
 
 /**
  * Publishes the warehouse as of one instant: every table as an Iceberg table. Tables whose rows belong to rows of other
@@ -149,8 +149,8 @@ async function publishBegun(
     ...(status.fresh_as_of !== null && { [PROPERTIES.freshAsOf]: status.fresh_as_of }),
   }
   const before = lastCompared(target.tables.get(PUBLICATIONS))
-  const looking = whereToLook(db, { before, at: publishedAt, version, full })
-  const context = { options, target, publication, properties, looking }
+  const comparison = comparisonWith(db, { before, at: publishedAt, version, full })
+  const context = { options, target, publication, properties, comparison }
   const published = await publishTables({ ...context, options: { ...options, storage: begun.storage } })
   const row: PublicationRow = {
     publication,
@@ -173,7 +173,7 @@ async function publishBegun(
 interface PublicationContext extends Pick<TablePublishing, 'publication' | 'properties'> {
   options: PublishOptions
   target: PublishedTarget
-  looking: WhereToLook
+  comparison: PartsComparison
 }
 
 async function publishTables(context: PublicationContext): Promise<TablePublication[]> {
@@ -224,8 +224,8 @@ async function* writeTables(
   for (const [place, table] of tables.entries()) {
     const { name, folder } = table.read
     const work = workOf(context, folder, { ...progress, table: name, done: progress.done + place })
-    const lookAt = lookAtOf(context, table)
-    const written = await writeTable({ ...work, lookAt }, table, target.tables.get(folder))
+    const toCompare = partsToCompareOf(context, table)
+    const written = await writeTable({ ...work, toCompare }, table, target.tables.get(folder))
     if (written.bytesWritten >= LARGE_BYTES) await options.storage.uploaded()
     yield written
   }
@@ -236,11 +236,14 @@ async function* writeTables(
  * table was left out, or published without being completed. All, too, if the table has no rows in the target: it may
  * have been dropped and have come back.
  */
-function lookAtOf({ options, target, looking }: PublicationContext, { read }: PublishedTable): Looking {
+function partsToCompareOf(
+  { options, target, comparison }: PublicationContext,
+  { read }: PublishedTable,
+): PartsToCompare {
   const before = target.tables.get(read.folder)
   const shown = rowsIn(target).at(-1)?.snapshots[read.folder]
   const isShown = before?.parts.length !== 0 && before?.metadata['current-snapshot-id'] === shown
-  return looking.changed && isShown ? partsToLookAt(options.db, read, looking.changed) : 'all'
+  return comparison.changed && isShown ? partsToCompare(options.db, read, comparison.changed) : 'all'
 }
 
 /** Completes the publication by writing the table `publications`. */
@@ -249,9 +252,9 @@ async function publishRows(
   rows: readonly PublicationRow[],
   done: number,
 ): Promise<TablePublication> {
-  const { table, properties: tableProperties } = publicationsTable(rows, context.looking.compared)
+  const { table, properties: tableProperties } = publicationsTable(rows, context.comparison.compared)
   const work = workOf(context, PUBLICATIONS, { table: PUBLICATIONS, done, tables: done })
-  const all = { ...work, lookAt: 'all' as const, tableProperties }
+  const all = { ...work, toCompare: 'all' as const, tableProperties }
   const written = await writeTable(all, table, context.target.tables.get(PUBLICATIONS))
   return commitInTurn(context.options.storage)(written)
 }
@@ -268,7 +271,7 @@ interface Completed {
 
 /** Expires snapshots and sweeps the tables. @returns the number of removed files */
 async function removeExpired(
-  { options, target, looking, publication }: PublicationContext,
+  { options, target, comparison, publication }: PublicationContext,
   { published, completed, rows }: Completed,
 ): Promise<number> {
   const { db, clock, keep } = options
@@ -279,7 +282,7 @@ async function removeExpired(
     const swept = await expireSnapshots({ storage, clock, kept, purgedAt }, table)
     const before = target.tables.get(table.folder)
     const isNew = !target.paths.some(path => path.startsWith(`${table.folder}/`))
-    const isUnchanged = looking.changed !== undefined && swept.version === before?.version
+    const isUnchanged = comparison.changed !== undefined && swept.version === before?.version
     return isNew || (isUnchanged && !hasStaleFiles(target.paths, swept))
       ? 0
       : sweepTable(storage, swept, publication)
@@ -311,7 +314,7 @@ function workOf(
   { options, target, publication, properties }: PublicationContext,
   folder: string,
   where: Omit<PublishProgress, 'rows'>,
-): Omit<TablePublishing, 'lookAt'> {
+): Omit<TablePublishing, 'toCompare'> {
   const { db, storage, clock, mode, version, keep, signal, onProgress } = options
   // Until this publication is complete, the last one must stay readable.
   const kept = snapshotsShown(rowsIn(target), folder, Math.max(1, keep - 1))

@@ -53,7 +53,7 @@ export const playbookResultsResource = resource({
       expected: { 403: 'withheld', 404: 'absent' },
     },
   },
-  unusedReads: [
+  readsWithoutFeed: [
     {
       path: '/v1/meetings/{meeting}/playbook-results/{playbookRun}',
       placement: 'data',

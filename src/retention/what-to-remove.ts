@@ -1,5 +1,5 @@
 import { DAY_MS, MINUTE_MS } from '../base/clock.ts'
-import { isOurs } from '../store/snapshot/copy-process.ts'
+import { mayRemoveCopy } from '../store/snapshot/copy-process.ts'
 
 /**
  * Decides which maintenance is due and which copies may be removed, from the clocks and from what is stored in the
@@ -88,7 +88,7 @@ export function fatesOf(copies: readonly Copy[], rules: CopyRules): Fate[] {
     // A copy from before the first maintenance may have been made under a clock that was behind.
     return at === undefined || copy.maintainedAt !== undefined ? at : Math.max(at, firstMaintainedAt)
   })
-  const ours = copies.map(copy => isOurs(copy, rules.identity))
+  const ours = copies.map(copy => mayRemoveCopy(copy, rules.identity))
   const newest = Math.max(
     ...copies.map((copy, at) =>
       copy.isSnapshot && ours[at] ? (created[at] ?? now) : Number.NEGATIVE_INFINITY,

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { exportFindings } from '../../src/doctor/exports.ts'
-import { createFinder } from '../../src/doctor/finding.ts'
+import { findingsOf } from '../../src/doctor/finding.ts'
 import { noteExport, readExportNotes } from '../../src/store/sync/export-notes.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { emptyFolder, parley } from '../cli/parley.ts'
@@ -12,7 +12,7 @@ test('an export from before the last purge is named until the folder is exported
   const store = temporaryStore()
   const folder = join(emptyFolder(), 'an export')
   const run = (...args: string[]) => parley(['export', 'parquet', folder, '--database', store.path, ...args])
-  const marks = () => exportFindings(store.db, createFinder('exports')).map(({ mark }) => mark)
+  const marks = () => exportFindings(store.db, findingsOf('exports')).map(({ mark }) => mark)
   const purge = (at: string) => store.state.setMeta(META.purgedAt, at)
   expect(marks()).toEqual([])
 
@@ -22,7 +22,7 @@ test('an export from before the last purge is named until the folder is exported
   expect(marks()).toEqual(['ok'])
 
   purge('2026-01-02T00:00:00.000Z')
-  const [finding] = exportFindings(store.db, createFinder('exports'))
+  const [finding] = exportFindings(store.db, findingsOf('exports'))
   expect(finding).toMatchObject({ mark: 'warning', found: expect.stringContaining(folder) })
   expect(finding?.hint).toContain(`parley export parquet ${folder}`)
 

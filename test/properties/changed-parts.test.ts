@@ -7,9 +7,9 @@ import { reportConfig } from '../../src/app/report-config.ts'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { createFingerprint } from '../../src/export/fingerprint.ts'
+import { partsToCompare } from '../../src/publish/comparison.ts'
 import { type PublishedTable, publishedTables } from '../../src/publish/published-tables.ts'
 import { createPartReader, type PartName } from '../../src/publish/row-ranges.ts'
-import { partsToLookAt } from '../../src/publish/where-to-look.ts'
 import { type ChangePoint, changesSince, currentPoint } from '../../src/store/changes/changes-since.ts'
 import type { Sqlite, StoredCell } from '../../src/store/database/sqlite-types.ts'
 import { readDatabase } from '../../src/store/file/open.ts'
@@ -174,7 +174,7 @@ function published(db: Sqlite, before: Published): { exact: Published; found: Pu
     const { name } = table.read
     const known = before.tables.get(name) ?? new Map<PartName, string>()
     const reader = createPartReader(db, table.read, [...known.keys()], LIMITS)
-    const notes = changed && known.size > 0 ? partsToLookAt(db, table.read, changed) : 'all'
+    const notes = changed && known.size > 0 ? partsToCompare(db, table.read, changed) : 'all'
     const looked = notes === 'all' ? 'all' : reader.noted(notes)
     const kept = looked === 'all' ? [] : [...known].filter(([part]) => !looked.includes(part))
     const digests = [...kept, ...digestsOf(table, reader.rows(looked))]

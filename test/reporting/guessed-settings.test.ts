@@ -4,7 +4,7 @@ import { parse } from 'smol-toml'
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { renderSettingsFile } from '../../src/config/settings-file.ts'
-import { createFinder } from '../../src/doctor/finding.ts'
+import { findingsOf } from '../../src/doctor/finding.ts'
 import { reportFindings } from '../../src/doctor/report-settings.ts'
 import { guessedSettings, readGuesses } from '../../src/store/reporting/guessed-settings.ts'
 import { readOverview } from '../../src/store/status/overview.ts'
@@ -43,7 +43,7 @@ function stages(
 }
 
 const linesOf = ({ db }: TemporaryStore) => {
-  const [note] = reportFindings(db, createFinder('reports')).filter(({ mark }) => mark === 'note')
+  const [note] = reportFindings(db, findingsOf('reports')).filter(({ mark }) => mark === 'note')
   return note?.found.slice(note.found.indexOf('\n') + 1) ?? ''
 }
 const won = (store: TemporaryStore) =>

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { reportConfig } from '../../src/app/report-config.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { DERIVED_TABLES, REPORT_VIEWS } from '../../src/dictionary/report-tables.ts'
-import { createFinder } from '../../src/doctor/finding.ts'
+import { findingsOf } from '../../src/doctor/finding.ts'
 import { reportFindings } from '../../src/doctor/report-settings.ts'
 import { ensureReportTables } from '../../src/store/reporting/derived-tables.ts'
 import type { ReportConfig } from '../../src/store/reporting/report-settings.ts'
@@ -321,7 +321,7 @@ describe('the settings of reports', () => {
       'crm.deal.won or crm.deal.lost names Sales/Wno, which is no stage. There are: Renewals/Renewed, Sales/Lost, Sales/Talk, Sales/Won.',
       'crm.renewal_pipelines names Again, which is no pipeline. There are: Sales, Renewals.',
     ])
-    const found = reportFindings(store.db, createFinder('reports'))
+    const found = reportFindings(store.db, findingsOf('reports'))
     expect(found.filter(({ mark }) => mark === 'wrong').map(({ found: text }) => text)).toEqual(problems)
     expect(value(store, 'crm.deal.amount')).toEqual({ value: null, is_guessed: 0 })
   })
@@ -359,7 +359,7 @@ describe('the settings of reports', () => {
     await workspaceUpdateOf(store)
     expect(store.column("SELECT name FROM sqlite_master WHERE name IN ('calendar', 'people')")).toEqual([])
     expect(store.all('SELECT * FROM deals')).toEqual([{ mine: 1 }])
-    expect(reportFindings(store.db, createFinder('reports'))).toMatchObject([
+    expect(reportFindings(store.db, findingsOf('reports'))).toMatchObject([
       {
         mark: 'wrong',
         found: 'there are no tables and views for reports, since somebody else has made deals',
@@ -392,7 +392,7 @@ test('somebody else may have a name of those about conversations, and deals stay
     store.column("SELECT name FROM sqlite_master WHERE name IN ('conversations', 'record_conversations')"),
   ).toEqual([])
   expect(store.column("SELECT name FROM pragma_table_info('people')")).toEqual(['mine'])
-  expect(reportFindings(store.db, createFinder('reports'))[0]).toMatchObject({
+  expect(reportFindings(store.db, findingsOf('reports'))[0]).toMatchObject({
     mark: 'wrong',
     found:
       'there are no tables and views for reports about conversations, since somebody else has made people',

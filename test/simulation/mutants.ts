@@ -181,7 +181,7 @@ export const MUTANTS: readonly Mutant[] = [
       { kind: 'suspend', atMs: DAY, forMs: 31 * DAY },
     ),
     file: 'engine/modes/timeline/timeline.ts',
-    from: 'isWalkDue(context, list, asked) ? unboundedQuery(feed) : baseQuery(feed, asked)',
+    from: 'isUnboundedPassDue(context, list, asked) ? unboundedQuery(feed) : baseQuery(feed, asked)',
     to: 'baseQuery(feed, asked)',
   },
   {

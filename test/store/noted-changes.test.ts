@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { reportConfig } from '../../src/app/report-config.ts'
 import { DAY_MS } from '../../src/base/clock.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
-import { type Compared, partsToLookAt, whereToLook } from '../../src/publish/where-to-look.ts'
+import { type Compared, comparisonWith, partsToCompare } from '../../src/publish/comparison.ts'
 import {
   type ChangePoint,
   changesSince,
@@ -217,7 +217,7 @@ describe('where a publication looks', () => {
 
   function compared(store: TemporaryStore): Compared {
     const found = readDatabase({ path: store.path }, db =>
-      whereToLook(db, { before: undefined, at: NOW, version: VERSION, full: false }),
+      comparisonWith(db, { before: undefined, at: NOW, version: VERSION, full: false }),
     )
     if (!found.compared) throw new Error('nothing to keep')
     return found.compared
@@ -226,7 +226,7 @@ describe('where a publication looks', () => {
   test('an unchanged warehouse has no part to look at, and keeps when everything was compared', () => {
     const store = temporaryStore()
     const before = compared(store)
-    const found = readDatabase({ path: store.path }, db => whereToLook(db, { ...look, before }))
+    const found = readDatabase({ path: store.path }, db => comparisonWith(db, { ...look, before }))
     expect(found).toEqual({ changed: new Map(), compared: { ...before, fullAt: NOW } })
   })
 
@@ -241,7 +241,7 @@ describe('where a publication looks', () => {
     const store = temporaryStore()
     const kept = { ...compared(store), ...before }
     const found = readDatabase({ path: store.path }, db =>
-      whereToLook(db, { ...look, ...change, before: kept }),
+      comparisonWith(db, { ...look, ...change, before: kept }),
     )
     expect(found.changed).toBeUndefined()
     expect(found.compared?.fullAt).toBe(change.at ?? look.at)
@@ -260,7 +260,7 @@ describe('where a publication looks', () => {
     const looked = (): unknown[] =>
       readDatabase({ path: store.path }, db =>
         ['conversation_people', 'record_conversations', 'contacts', 'periods'].map(name =>
-          partsToLookAt(db, { name, isView: true }, changesSince(db, point) ?? new Map()),
+          partsToCompare(db, { name, isView: true }, changesSince(db, point) ?? new Map()),
         ),
       )
     store.put('teams', [{ id: 't', name: 'Sales' }])

@@ -70,7 +70,7 @@ interface Wait {
   endsAt: number
   ms: number
   /** Whether a request in flight tests whether the wait may end. */
-  isTried?: boolean
+  isOnTrial?: boolean
 }
 
 const FAILING = 'Its last requests have failed'
@@ -111,7 +111,7 @@ export function growingBackoff({
   const leftMs = (name: string) =>
     Math.max(0, (waits.get(name)?.endsAt ?? Number.NEGATIVE_INFINITY) - clock.elapsed())
   const isWaiting = (name: string) => leftMs(name) > 0
-  const isTried = (name: string) => waits.get(name)?.isTried === true
+  const isOnTrial = (name: string) => waits.get(name)?.isOnTrial === true
   const waitMs = (feed: string, scope = '') => Math.max(leftMs(feed), leftMs(nameOf(feed, scope)))
   const waitsOf = (resource: string) =>
     [...waits].flatMap(([name, one]) => (name.startsWith(`${resource}.`) ? [one] : []))
@@ -147,12 +147,13 @@ export function growingBackoff({
       const waitMs = (failures: number) => (wasOffered ? backoffMs(refused, failures, random) : unavailableMs)
       begin(nameOf(feed, scope), waitMs, { kind: 'unavailable', reason })
     },
-    isWaiting: (feed, scope = '') => waitMs(feed, scope) > 0 || isTried(feed) || isTried(nameOf(feed, scope)),
+    isWaiting: (feed, scope = '') =>
+      waitMs(feed, scope) > 0 || isOnTrial(feed) || isOnTrial(nameOf(feed, scope)),
     trying(feed, scope = '') {
       const tried = [waits.get(feed), waits.get(nameOf(feed, scope))].filter(wait => wait !== undefined)
-      for (const wait of tried) wait.isTried = true
+      for (const wait of tried) wait.isOnTrial = true
       return () => {
-        for (const wait of tried) wait.isTried = false
+        for (const wait of tried) wait.isOnTrial = false
       }
     },
     waitMs,

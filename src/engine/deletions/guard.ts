@@ -3,8 +3,8 @@
  * is more likely than real deletions, so the guard holds them back. apply.ts says for how long. Pure.
  */
 
-const MOST_ROWS = 20
-const MOST_SHARE = 0.2
+const ROWS_WITHOUT_GUARD = 20
+const SHARE_WITHOUT_GUARD = 0.2
 
 /** What one table would lose if the confirmed rows of a resource were deleted. */
 export interface DeletionCounts {
@@ -45,9 +45,9 @@ export function lossToReport(losses: readonly DeletionCounts[]): DeletionCounts 
 
 /** The number of live rows at which counting may stop: a higher number does not change the guard's decision. */
 export function liveRowsToCount(gone: number): number {
-  return gone > MOST_ROWS ? Math.floor(gone / MOST_SHARE) + 1 : 0
+  return gone > ROWS_WITHOUT_GUARD ? Math.floor(gone / SHARE_WITHOUT_GUARD) + 1 : 0
 }
 
 function isTooMuch(live: number, gone: number): boolean {
-  return gone > MOST_ROWS && gone > live * MOST_SHARE
+  return gone > ROWS_WITHOUT_GUARD && gone > live * SHARE_WITHOUT_GUARD
 }

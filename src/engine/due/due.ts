@@ -8,7 +8,7 @@ import type { Keys, Source } from '../context/job.ts'
 import { confirmingReadMs } from '../deletions/recheck.ts'
 import { byTime } from './by-time.ts'
 import { firstReads } from './first-reads.ts'
-import { isTried } from './retries.ts'
+import { hasWaitingRetry } from './retries.ts'
 
 /**
  * Computes when each list and key is read next. The work of the modes, the sleep of an idle daemon, `next_run_at`, the
@@ -87,7 +87,7 @@ export function keysWaitMs(context: EngineContext, { items, ...keys }: Keys): nu
 
 /** True when a source has nothing due or under way, and no failed request of the source waits for its next try. */
 export const isIdle = (context: EngineContext, source: Source): boolean =>
-  !source.isBusy() && source.waitMs() > 0 && !isTried(context, source)
+  !source.isBusy() && source.waitMs() > 0 && !hasWaitingRetry(context, source)
 
 /** How long until the first of these sources has something to read, in ms, at most a day. */
 export const nextDueMs = ({ options }: EngineContext, sources: readonly Source[]): number =>

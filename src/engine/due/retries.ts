@@ -37,7 +37,7 @@ export const mayTry = ({ store }: Pick<EngineContext, 'store'>, { tryAt }: Task)
   tryAt === null || store.dueClock.waitMs(tryAt) === 0
 
 /** Whether a failed request of a source waits until it is made again. */
-export function isTried(
+export function hasWaitingRetry(
   { store, backoffs }: Pick<EngineContext, 'store' | 'backoffs'>,
   { feed, keys }: Pick<Source, 'feed' | 'keys'>,
 ): boolean {

@@ -203,7 +203,7 @@ interface NoteUpdate {
  * Keys about the process that wrote the warehouse when it was copied. They do not apply to the restored database.
  * Without openings, the next publication compares all rows and does not rely on the changes noted in the copy.
  */
-const PROCESS_KEYS = [META.daemonState, META.announcedProblems, META.publishing, META.openings]
+const KEYS_NOT_RESTORED = [META.daemonState, META.announcedProblems, META.publishing, META.openings]
 
 /**
  * Updates the values in `sync_meta` of a copy that replaces the database. Call this before the copy is renamed. The copy
@@ -225,7 +225,7 @@ export function updateNotes(file: string, { carried, writer, now }: NoteUpdate):
         [META.requestsToday, laterRequests(requests, carried.requestsToday)],
       ]
       for (const [key, note] of notes) if (note !== undefined) meta.set(key, JSON.stringify(note))
-      for (const key of PROCESS_KEYS) meta.remove(key)
+      for (const key of KEYS_NOT_RESTORED) meta.remove(key)
       clearGates(db)
       // Earlier versions stored a closed API here, of which an upgrade would make a gate.
       meta.remove('unreachable')

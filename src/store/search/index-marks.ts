@@ -63,10 +63,10 @@ function searchObjects(db: Sqlite): ReadonlyMap<string, SearchObject> {
       "SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'trigger')",
     )
     .all()
-  return new Map(all.filter(isOurs).map(object => [object.name, object]))
+  return new Map(all.filter(isSearchObject).map(object => [object.name, object]))
 }
 
-function isOurs({ name, type }: SearchObject): boolean {
+function isSearchObject({ name, type }: SearchObject): boolean {
   if (type === 'table')
     return (
       name === MARKS || SEARCH_INDICES.some(index => name === index.name || name === retiredName(index.name))

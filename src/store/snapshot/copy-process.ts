@@ -107,7 +107,7 @@ export function ownerOfCopy(path: string): Owner {
  * folder that is named after this database.
  * @param own identity of this warehouse
  */
-export function isOurs(
+export function mayRemoveCopy(
   { identity, isInOwnFolder }: { identity: string | undefined; isInOwnFolder: boolean },
   own: string | undefined,
 ): boolean {

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
 import { type Removal, removeFiles, snapshotInstant, snapshotName } from '../copies/copy-files.ts'
 import { requireWarehouse } from '../status/status.ts'
-import { hasPurgedSince, isOurs, type Owner, ownersOf } from './copy-process.ts'
+import { hasPurgedSince, mayRemoveCopy, type Owner, ownersOf } from './copy-process.ts'
 import { makeSnapshot, modeFor, type Snapshot, type SnapshotOptions } from './snapshot.ts'
 
 /** Kept snapshots: a folder with the newest snapshots, each named after the instant at which it was started. */
@@ -51,7 +51,7 @@ export async function keepSnapshot(
   const isInOwnFolder = isOwnFolder(folder, database)
   const ours = paths.flatMap((path, at) => {
     const owner = found[at]
-    return isOurs({ identity: owner?.identity, isInOwnFolder }, own?.identity) ? [{ path, owner }] : []
+    return mayRemoveCopy({ identity: owner?.identity, isInOwnFolder }, own?.identity) ? [{ path, owner }] : []
   })
   const isOutdated = ({ owner }: (typeof ours)[number]) => hasPurgedSince(owner, own)
   const outdated = ours.filter(isOutdated).map(({ path }) => path)

@@ -193,7 +193,7 @@ function readAll<Row>(db: Sqlite, file: string, read: (db: Sqlite) => readonly R
   const values = db.prepare<unknown[], [string, string]>('SELECT key, value FROM sync_meta').raw().all()
   const meta = new Map(values)
   const isOfCopy = isCopy(db, meta)
-  if (isOfCopy) for (const key of PROCESS_KEYS) meta.delete(key)
+  if (isOfCopy) for (const key of KEYS_OF_RUNNING_PROCESSES) meta.delete(key)
   return {
     database: { path: file, ...databaseSizes(file) },
     resources: read(db),
@@ -213,7 +213,7 @@ function readPublishing(db: Sqlite, meta: ReadonlyMap<string, string>): Status['
 }
 
 /** Keys about the processes that update a warehouse. No process updates a copy, so its values are meaningless. */
-const PROCESS_KEYS = [META.writer, META.daemonState, META.publishing]
+const KEYS_OF_RUNNING_PROCESSES = [META.writer, META.daemonState, META.publishing]
 
 /**
  * A snapshot is not in WAL mode; a warehouse is, from its first opening for writing. A database that was just restored

@@ -153,7 +153,7 @@ function endTimelinePass(
 ): void {
   const { store, schedule, log } = context
   endPassOf(store.segments, reached)
-  if (reached.from === null) noteWalk(context, list, isUnbounded(list.feed, base))
+  if (reached.from === null) noteUnboundedPass(context, list, isUnbounded(list.feed, base))
   guards.ended(reached)
   const againMs = context.missedRows.passEnded(reached.id)
   if (againMs !== undefined) wantSegment(context, reached, againMs)
@@ -270,16 +270,23 @@ function noteUndated(
 /** How many noted keys one statement removes. There are few undated rows. */
 const FORGOTTEN_AT_ONCE = 1000
 
-const walkOf = ({ id }: DeclaredFeed) => ({ feed: `${id}.walk`, key: '' })
+const unboundedPassOf = ({ id }: DeclaredFeed) => ({ feed: `${id}.walk`, key: '' })
 
 /**
  * Plans the next unbounded pass after a pass over the oldest segment. It is needed only while an undated row is stored.
  */
-function noteWalk(context: EngineContext, list: DeclaredFeed<TimelineFeed>, wasUnbounded: boolean): void {
+function noteUnboundedPass(
+  context: EngineContext,
+  list: DeclaredFeed<TimelineFeed>,
+  wasUnbounded: boolean,
+): void {
   const { tasks, rowTimes } = context.store
-  if (!rowTimes.hasUndated(list.feed)) tasks.remove(walkOf(list))
+  if (!rowTimes.hasUndated(list.feed)) tasks.remove(unboundedPassOf(list))
   else if (wasUnbounded)
-    tasks.done(walkOf(list), { round: context.rounds.number(list.resource), dueAt: context.after(MONTH_MS) })
+    tasks.done(unboundedPassOf(list), {
+      round: context.rounds.number(list.resource),
+      dueAt: context.after(MONTH_MS),
+    })
 }
 
 /**
@@ -287,14 +294,14 @@ function noteWalk(context: EngineContext, list: DeclaredFeed<TimelineFeed>, wasU
  * row without a time is stored. More such rows may have appeared, and no other pass shows them. The task of a feed that
  * no source reads stores its due time.
  */
-export function isWalkDue(
+export function isUnboundedPassDue(
   { store }: EngineContext,
   list: DeclaredFeed<TimelineFeed>,
   { from, to }: Segment,
 ): boolean {
   if (from !== null || to === null) return false
-  const walk = store.tasks.find(walkOf(list))
-  const isDue = walk === undefined || walk.dueAt <= store.dueClock.now()
+  const planned = store.tasks.find(unboundedPassOf(list))
+  const isDue = planned === undefined || planned.dueAt <= store.dueClock.now()
   return isDue && store.rowTimes.hasUndated(list.feed)
 }
 

@@ -12,7 +12,7 @@ import { createLoopGuards, cutOff, recoverFromDeadCursor, splitPass } from '../p
 import { handleRefusal } from '../refusals.ts'
 import { nextCut } from './cuts.ts'
 import { narrowSpan } from './failed-span.ts'
-import { isWalkDue, timelineSteps } from './page.ts'
+import { isUnboundedPassDue, timelineSteps } from './page.ts'
 import { baseQuery, isPart, unboundedQuery } from './query.ts'
 
 /**
@@ -44,7 +44,8 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
     // A split may have moved the older part of this pass to another segment while the request was in flight.
     const current = () => store.segments.find(asked.id) ?? asked
     const base =
-      asked.query ?? (isWalkDue(context, list, asked) ? unboundedQuery(feed) : baseQuery(feed, asked))
+      asked.query ??
+      (isUnboundedPassDue(context, list, asked) ? unboundedQuery(feed) : baseQuery(feed, asked))
     const query = { ...base, ...asked.cursor }
     guards.asking(asked)
     splitter.noteStart(asked)

@@ -29,14 +29,14 @@ export interface Compared {
   migration: number
 }
 
-export interface WhereToLook {
+export interface PartsComparison {
   /** Undefined: everything is compared. */
   changed: ChangedParts | undefined
   /** What the target keeps. Undefined while the warehouse has no `ChangePoint`. */
   compared: Compared | undefined
 }
 
-export interface Look {
+export interface PartsComparisonInput {
   /** What the last complete publication compared. */
   before: Compared | undefined
   /** The instant of this publication. */
@@ -46,7 +46,10 @@ export interface Look {
   full: boolean
 }
 
-export function whereToLook(db: Sqlite, { before, at, version, full }: Look): WhereToLook {
+export function comparisonWith(
+  db: Sqlite,
+  { before, at, version, full }: PartsComparisonInput,
+): PartsComparison {
   const point = currentPoint(db)
   const migration = appliedMigrations(db).at(-1) ?? 0
   const isDue = full || before === undefined || isFullDue(before, { at, version, migration })
@@ -65,17 +68,17 @@ function isFullDue(
 }
 
 /** The parts of a table to compare, as `sync_changed_parts` names them. */
-export type Looking = 'all' | readonly string[]
+export type PartsToCompare = 'all' | readonly string[]
 
 /**
  * A view is compared as a whole if a table that it reads has or may have changed. Changes of the tables of parley's
  * state, from which views take the time, are not noted, so a view that reads one of them is always compared.
  */
-export function partsToLookAt(
+export function partsToCompare(
   db: Sqlite,
   { name, isView }: Pick<ExportTable, 'name' | 'isView'>,
   changed: ChangedParts,
-): Looking {
+): PartsToCompare {
   if (!isView) return changed.get(name) ?? []
   const typed = db
     .prepare<unknown[], string>('SELECT table_name FROM crm_objects WHERE table_name IS NOT NULL')
