@@ -11,10 +11,12 @@
  *   message texts are read.
  */
 
-import { readFileSync } from 'node:fs'
+import { fstatSync, readFileSync, writeSync } from 'node:fs'
+import { isatty } from 'node:tty'
 import { EXIT_STATUS, errorCode, StopError } from './base/errors.ts'
 import { keepDebuggerClosed } from './base/process-signals.ts'
 import { runCommandLine } from './command-line/command-line.ts'
+import type { Output } from './terminal/output.ts'
 
 keepDebuggerClosed()
 ignoreLostReaders()
@@ -23,7 +25,7 @@ const status = await runCommandLine(process.argv.slice(2), {
   get cwd() {
     return currentFolder()
   },
-  stdout: process.stdout,
+  stdout: standardOutput(),
   stderr: process.stderr,
   // A getter, since the first access opens standard input.
   get stdin() {
@@ -45,6 +47,31 @@ function ignoreLostReaders(): void {
   process.stdout.on('error', error => {
     if (!('code' in error) || error.code !== 'EPIPE') throw error
   })
+}
+
+/**
+ * Writes to a file without the stream of Node, which takes a short write on a full disk for a whole one.
+ * @throws StopError (73), from `write`, when the file takes no more
+ */
+function standardOutput(): Output {
+  const { fd } = process.stdout
+  const found = fstatSync(fd)
+  if (!found.isFile() && (!found.isCharacterDevice() || isatty(fd))) return process.stdout
+  return {
+    write(text) {
+      const bytes = Buffer.from(text)
+      try {
+        for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at)
+      } catch (error) {
+        throw new StopError(`Standard output cannot be written (${errorCode(error) ?? 'unknown'})`, {
+          code: 'output-lost',
+          hint: 'What it has is not complete. Free space or choose another place, and run the command again.',
+          exitStatus: EXIT_STATUS.databaseUnavailable,
+          cause: error,
+        })
+      }
+    },
+  }
 }
 
 /** The first SIGTERM or SIGINT aborts the returned AbortSignal. The second one ends the process at once. */

@@ -4,6 +4,7 @@ import { EXIT_STATUS, errorCode, StopError } from '../base/errors.ts'
 import { sizeText } from '../base/size-text.ts'
 import { BOOKKEEPING } from '../catalog/bookkeeping/tables.ts'
 import { TABLES } from '../catalog/catalog.ts'
+import { lacksColumns } from '../export/export-tables.ts'
 import { tableNames } from '../store/database/existing-tables.ts'
 import { quote } from '../store/database/sql.ts'
 import { openSqlite } from '../store/database/sqlite.ts'
@@ -297,9 +298,10 @@ function schemaVersion(db: Sqlite, line: CheckFindings, { version, database }: M
   const applied = appliedMigrations(db).at(-1)
   const missing = missingTables(db)
   if (applied === newestMigration()) {
-    if (missing.length === 0)
-      return [line.ok(`current for parley ${version}`), ...missingIndices(db, line, database)]
-    return [line.wrong(`missing tables: ${missing.join(', ')}`, DATABASE, DAMAGED)]
+    if (missing.length > 0) return [line.wrong(`missing tables: ${missing.join(', ')}`, DATABASE, DAMAGED)]
+    if (lacksColumns(db))
+      return [line.note(`older than parley ${version}`, 'The next backfill or daemon brings it up to date.')]
+    return [line.ok(`current for parley ${version}`), ...missingIndices(db, line, database)]
   }
   if (applied === undefined) {
     if (missing.length === OWN_TABLES.length)

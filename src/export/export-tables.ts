@@ -6,6 +6,7 @@ import { REPORT_VIEWS } from '../dictionary/report-tables.ts'
 import { DIVISIONS, type Division, isExported } from '../store/changes/divisions.ts'
 import { quote } from '../store/database/sql.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
+import { olderWarehouseError } from '../store/file/open.ts'
 import { absentReportObjects } from '../store/reporting/derived-tables.ts'
 import type { ExportKind } from './parquet-types.ts'
 
@@ -73,11 +74,28 @@ const VIEWS: Readonly<Record<string, string>> = {
 /**
  * The exported tables that this warehouse has, except the typed CRM tables. A table for reports is missing if another
  * program's object has its name.
+ * @throws StopError (73) when an older version wrote the warehouse
  */
 export function presentTables(db: Sqlite): readonly ExportTable[] {
-  const all = declaredTables()
+  if (lacksColumns(db)) throw olderWarehouseError(db)
+  return ownTables(db)
+}
+
+/**
+ * Whether the warehouse lacks a column of an exported table. The next process that writes it creates the column, also
+ * when no migration does: the views and the tables for reports follow their descriptions.
+ */
+export function lacksColumns(db: Sqlite): boolean {
+  const columnsOf = db.prepare<string[], string>('SELECT name FROM pragma_table_info(?)').pluck()
+  return ownTables(db).some(({ name, columns }) => {
+    const present = new Set(columnsOf.all(name))
+    return columns.some(column => !present.has(column.name))
+  })
+}
+
+function ownTables(db: Sqlite): readonly ExportTable[] {
   const absent = absentReportObjects(db)
-  return all.filter(({ name }) => !absent.has(name))
+  return declaredTables().filter(({ name }) => !absent.has(name))
 }
 
 /** All exported tables except the typed CRM tables, which depend on the workspace. */

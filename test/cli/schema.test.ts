@@ -1,10 +1,13 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
 import { atomically, openAt } from '../store/temporary-store.ts'
-import { emptyFolder, parley, parleyProcess } from './parley.ts'
+import { emptyFolder, PROGRAM, parley, parleyProcess } from './parley.ts'
 
 const PAGE = readFileSync(new URL('../../drizzle/README.md', import.meta.url), 'utf8')
 const NAMES = DICTIONARY.map(({ name }) => name)
@@ -74,6 +77,21 @@ test.concurrent('schema ends without an error when its reader closes early', asy
   expect({ status, stderr }).toEqual({
     status: EXIT_STATUS.done,
     stderr: expect.not.stringContaining('EPIPE'),
+  })
+})
+
+test.concurrent.each([
+  ['the disk is full', 'exec "$@" > /dev/full'],
+  ['the disk becomes full while it is written', 'ulimit -S -f 64; exec "$@" > schema.json'],
+])('schema ends with 73 and says so when %s', async (_, script) => {
+  const run = spawn('sh', ['-c', script, 'sh', process.execPath, PROGRAM, 'schema', '--json'], {
+    cwd: emptyFolder(),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const [stderr, [status]] = await Promise.all([text(run.stderr), once(run, 'close')])
+  expect({ status, stderr }).toEqual({
+    status: EXIT_STATUS.databaseUnavailable,
+    stderr: expect.stringMatching(/^parley: Standard output cannot be written \(E(NOSPC|FBIG)\)\nhint: /m),
   })
 })
 

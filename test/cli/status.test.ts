@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { isoInstant, systemClock } from '../../src/base/clock.ts'
@@ -568,6 +568,14 @@ test.concurrent('status --check reports a missing warehouse on its one line, wit
   const { status, stdout, stderr } = await parley(['status', '--check'], { cwd: emptyFolder() })
   expect({ status, stderr }).toEqual({ status: 2, stderr: '' })
   expect(stdout).toMatch(/^CRITICAL: There is no warehouse at .+ yet\. Run parley backfill .+\n$/)
+})
+
+test.concurrent('status --check reports settings that it cannot read on its one line, with status 2', async () => {
+  const cwd = emptyFolder()
+  writeFileSync(join(cwd, 'bad.toml'), '[api')
+  const { status, stdout, stderr } = await parley(['status', '--check', '--config', 'bad.toml'], { cwd })
+  expect({ status, stderr }).toEqual({ status: 2, stderr: '' })
+  expect(stdout).toMatch(/^CRITICAL: Invalid settings: bad\.toml .*\n$/)
 })
 
 test.concurrent('status --check refuses an age without a unit, and says what it expects', async () => {

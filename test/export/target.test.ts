@@ -396,6 +396,15 @@ test('a warehouse of an older version and an empty file are not exported', async
   await expect(exportTo(empty, emptyTarget())).rejects.toMatchObject({ code: 'no-database', exitStatus: 73 })
 })
 
+test('a warehouse whose views an older version created, with the same migrations, is not exported', async () => {
+  const store = temporaryStore()
+  store.exec("DROP VIEW periods; CREATE VIEW periods AS SELECT 'last week' AS period")
+  await expect(exportTo(store.path, emptyTarget())).rejects.toMatchObject({
+    code: 'database-older',
+    exitStatus: 73,
+  })
+})
+
 test('an unknown table is refused with the nearest name', async () => {
   const store = temporaryStore()
   await expect(exportTo(store.path, emptyTarget(), { tables: ['members', 'mesages'] })).rejects.toMatchObject(

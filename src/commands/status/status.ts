@@ -73,19 +73,19 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
   ],
   async run(context, input) {
     if (input.options.all !== undefined) return printFleet(context, input.options)
-    const { settings } = loadCommandSettings(context, input, DATABASE_ONLY)
     const { readStatusReport } = await import('../../store/status/report.ts')
     const now = systemClock().now()
-    const path = resolve(context.cwd, settings.database.path)
-    if (input.options.fields) return printFields(context, path)
+    const path = () =>
+      resolve(context.cwd, loadCommandSettings(context, input, DATABASE_ONLY).settings.database.path)
+    if (input.options.fields) return printFields(context, path())
     const { check, maxAge: maxAgeMs, resource } = input.options
     const { stdout } = context
     if (check) {
       const { checkStatus } = await import('../../health/check.ts')
       const question = { now, maxAgeMs, resource }
-      return printResult(stdout, () => checkStatus(readStatusReport({ path, now }), question))
+      return printResult(stdout, () => checkStatus(readStatusReport({ path: path(), now }), question))
     }
-    const report = readStatusReport({ path, now })
+    const report = readStatusReport({ path: path(), now })
     if (input.options.json) stdout.write(jsonLine(report))
     else stdout.write(statusPage(report, { now, columns: stdout.columns }))
     return EXIT_STATUS.done
@@ -125,7 +125,7 @@ async function printFleet(
   return EXIT_STATUS.done
 }
 
-/** A database that cannot be read is a result of the check, not a failure of the command. */
+/** Settings or a database that cannot be read are a result of the check, not a failure of the command. */
 function printResult(stdout: CommandContext['stdout'], read: () => CheckResult): CheckStatus {
   try {
     const { status, line } = read()

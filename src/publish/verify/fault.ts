@@ -8,6 +8,7 @@ export type VerifyFaultKind =
   | 'values'
   | 'bytes'
   | 'snapshot'
+  | 'table'
   | 'erased'
   | 'leftover'
 
@@ -41,6 +42,8 @@ export function hintFor(kind: VerifyFaultKind, target: string): string {
       return `Run ${publish}: it removes the file.`
     case 'missing':
       return `Restore the file, or run ${publish} --keep 1: it writes the rows again and drops earlier publications, which may name the file.`
+    case 'table':
+      return `Restore the folder, or run ${publish}: it writes the table again, without its earlier publications.`
     case 'snapshot':
       return `Restore the metadata of the table, or publish to an empty folder or prefix.`
     default:

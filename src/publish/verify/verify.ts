@@ -58,11 +58,8 @@ async function verifyFiles(options: VerifyOptions, target: PublishedTarget): Pro
   if (publication === undefined) throw nothingPublished(storage)
   if (db) refuseOtherWarehouse(storage, target, readMeta(db, META.identity) ?? '')
   const verified = await verifyTables(options, target, publication)
-  const faults = await lastingFaults(
-    storage,
-    target,
-    verified.flatMap(one => one.faults),
-  )
+  const found = [...lostTables(target, publication), ...verified.flatMap(one => one.faults)]
+  const faults = await lastingFaults(storage, target, found)
   return {
     publication: publication.publication,
     published_at: publication.published_at,
@@ -108,7 +105,15 @@ async function verifyTables(
   return verified
 }
 
-/** The faults without those of files that another publication has released meanwhile: such files may be gone. */
+/** The tables that the publication shows and that have no metadata in the target. */
+function lostTables({ tables }: PublishedTarget, { publication, snapshots }: PublicationRow): FoundFault[] {
+  const message = `Publication ${publication} shows this table, and the target has no metadata of it`
+  return Object.keys(snapshots)
+    .filter(folder => !tables.has(folder))
+    .map(folder => ({ table: folder, part: null, file: `${folder}/metadata`, kind: 'table', message }))
+}
+
+/** The faults without those of files and tables that another publication has released meanwhile: they may be gone. */
 async function lastingFaults(
   storage: TargetReader,
   { tables }: PublishedTarget,
@@ -121,9 +126,12 @@ async function lastingFaults(
   for (const state of now.tables.values())
     if (state.version !== tables.get(state.folder)?.version)
       needed.set(state.folder, await namedPaths(storage, state))
-  return faults.filter(({ table, file, kind }) =>
-    kind === 'leftover' ? present.has(file) : needed.get(table)?.has(file) !== false,
-  )
+  const shown = rowsIn(now).at(-1)?.snapshots ?? {}
+  return faults.filter(({ table, file, kind }) => {
+    if (kind === 'leftover') return present.has(file)
+    if (kind === 'table') return !now.tables.has(table) && shown[table] !== undefined
+    return needed.get(table)?.has(file) !== false
+  })
 }
 
 function nothingPublished({ name }: TargetReader): StopError {

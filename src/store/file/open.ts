@@ -103,8 +103,11 @@ function olderError(file: string, cause: unknown): StopError {
  */
 export function refuseOlder(db: Sqlite): void {
   const newest = appliedMigrations(db).at(-1)
-  if (newest === undefined || newest >= newestMigration()) return
-  throw new StopError(`${db.name} is from an older version of parley`, {
+  if (newest !== undefined && newest < newestMigration()) throw olderWarehouseError(db)
+}
+
+export function olderWarehouseError(db: Sqlite): StopError {
+  return new StopError(`${db.name} is from an older version of parley`, {
     code: 'database-older',
     hint: 'Run parley backfill to upgrade it, or restart the daemon if one runs; then run this command again.',
     exitStatus: EXIT_STATUS.databaseUnavailable,

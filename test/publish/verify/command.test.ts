@@ -47,6 +47,30 @@ test('the command names each fault with what to do, and its status says whether 
   expect(damaged.stdout).toMatch(/The warehouse was not compared, .*: there is no .*none\.db\./)
 })
 
+test('a table that is gone, or only its metadata, is a fault until the next publication writes it again', async () => {
+  const store = temporaryStore()
+  const lake = emptyLake()
+  store.put('members', [{ id: 'm', name: 'M' }], { now: NOW })
+  await publishTo(store.path, lake)
+  rmSync(join(lake.folder, 'members'), { recursive: true })
+  rmSync(join(lake.folder, 'teams/metadata'), { recursive: true })
+  const verify = () => parley(['publish', 'verify', lake.folder, '--database', store.path, '--json'])
+  const gone = await verify()
+  expect(gone.status).toBe(EXIT_STATUS.databaseUnavailable)
+  expect(JSON.parse(gone.stdout).faults).toEqual(
+    ['members', 'teams'].map(table => ({
+      table,
+      part: null,
+      file: `${table}/metadata`,
+      kind: 'table',
+      message: 'Publication 1 shows this table, and the target has no metadata of it',
+      hint: `Restore the folder, or run parley publish ${lake.folder}: it writes the table again, without its earlier publications.`,
+    })),
+  )
+  await publishTo(store.path, lake)
+  expect(await verify()).toMatchObject({ status: EXIT_STATUS.done })
+})
+
 test('a target that cannot be verified is refused with a hint and not created', async () => {
   const cwd = emptyFolder()
   const cases: [target: string, says: RegExp][] = [
