@@ -44,3 +44,8 @@ function escapedJson(json: string): string {
     found === LINE_FEED ? found : `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 }
+
+/** A word of a command that people copy into a shell, such as a path; in quotes where the shell would change it. */
+export function shellWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+}

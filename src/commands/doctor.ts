@@ -4,7 +4,7 @@ import type { LearnedRate } from '../api/governor/pace.ts'
 import { type ApiReaderOptions, withApiReader } from '../app/api-client.ts'
 import { systemClock, utcDay } from '../base/clock.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../base/errors.ts'
-import { jsonLine, safeMultilineText } from '../base/safe-text.ts'
+import { jsonLine, safeMultilineText, shellWord } from '../base/safe-text.ts'
 import { type ApiSettings, type LoadedSettings, loadSettings } from '../config/load-settings.ts'
 import { RESOURCE_NAMES } from '../declare/resource-names.ts'
 import { checkApi, routeFindings } from '../doctor/api.ts'
@@ -116,7 +116,7 @@ function nextStep(
   database: string | undefined,
   writer: RunningWriter | undefined,
 ): string {
-  const flag = config === undefined ? '' : ` --config ${config}`
+  const flag = config === undefined ? '' : ` --config ${shellWord(config)}`
   if (writer) return stepDuring(writer, flag)
   return database !== undefined && existsSync(database)
     ? `parley backfill${flag} brings the warehouse up to date once; parley daemon${flag} keeps it up to date.`

@@ -4,6 +4,7 @@ import { devNull } from 'node:os'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { Option } from 'commander'
 import { type CheckStatus, EXIT_STATUS, type ExitStatus, StopError } from '../base/errors.ts'
+import { shellWord } from '../base/safe-text.ts'
 import {
   type Environment,
   loadSettings,
@@ -223,7 +224,7 @@ interface NextStepsInput {
 }
 
 function nextSteps({ path, keyFile, missing, found, guesses }: NextStepsInput): string[] {
-  const named = path === found ? '' : ` --config ${path}`
+  const named = path === found ? '' : ` --config ${shellWord(path)}`
   const open = missing.filter(key => key !== 'api.key').map(key => key.replace('api.', ''))
   const steps = [
     ...(open.length === 0 ? [] : [`Fill in ${open.join(' and ')} under [api].`]),

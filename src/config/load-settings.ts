@@ -7,6 +7,7 @@ import { EXIT_STATUS, errorCode, StopError } from '../base/errors.ts'
 import { isReadableOnTheWay } from '../base/loopback.ts'
 import { nearestName } from '../base/nearest-name.ts'
 import { type HttpProxy, NO_PROXIES, type ProxyRules, readProxyUrl, shownProxy } from '../base/proxies.ts'
+import { shellWord } from '../base/safe-text.ts'
 import { foreignAccess, isForeign, isOpenToOthers, type User } from './file-access.ts'
 import type { KindContext, SettingKind } from './kinds.ts'
 import {
@@ -243,7 +244,7 @@ function readSettingsFile(request: SettingsRequest): SettingsFile | undefined {
       about: undefined,
       hint:
         errorCode(error) === 'ENOENT'
-          ? `Check the path in --config or PARLEY_CONFIG, or create the file with: parley init --config ${path}`
+          ? `Check the path in --config or PARLEY_CONFIG, or create the file with: parley init --config ${shellWord(path)}`
           : `Check that ${path} is a file that this user may read, or choose another file with --config.`,
     }
     throw settingsError([problem], error)
@@ -253,7 +254,7 @@ function readSettingsFile(request: SettingsRequest): SettingsFile | undefined {
     {
       text: `the settings file ${absolute} is not used, because someone else may change it: ${file.risk}`,
       about: undefined,
-      hint: `Correct the owner and the mode (chown, chmod go-w). If you have read the file and trust it, name it: --config ${path}`,
+      hint: `Correct the owner and the mode (chown, chmod go-w). If you have read the file and trust it, name it: --config ${shellWord(path)}`,
     },
   ])
 }
@@ -568,7 +569,7 @@ function refuseForeignDatabase(
   found.problems.push({
     text: `the database ${path} is not used, because it belongs to another user, who could read what parley writes`,
     about: 'database.path',
-    hint: `Run parley in another folder, or name the database if you trust that user: --database ${path}`,
+    hint: `Run parley in another folder, or name the database if you trust that user: --database ${shellWord(path)}`,
   })
 }
 
@@ -673,7 +674,7 @@ function hintFor(problems: readonly Problem[]): string {
 function secretFileHint(reason: string | undefined, path: string, secret: string): string {
   if (reason === 'EACCES') return `Give this user the right to read ${path}: chown it and chmod 600.`
   if (reason === 'EISDIR') return `Name a file that holds ${secret}, not a folder.`
-  return `Write ${secret} into ${path}, readable by you alone: (umask 077 && cat > ${path}).`
+  return `Write ${secret} into ${path}, readable by you alone: (umask 077 && cat > ${shellWord(path)}).`
 }
 
 /**

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { shellWord } from '../base/safe-text.ts'
 import { MANIFEST } from '../export/manifest.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { readExportNotes } from '../store/sync/export-notes.ts'
@@ -17,7 +18,7 @@ export function exportFindings(db: Sqlite, line: CheckFindings): readonly Findin
   return outdated.map(({ folder }) =>
     line.warning(
       `${folder} may have content that was purged from the warehouse at ${dateTimeText(purgedAt)}`,
-      `Run parley export parquet ${folder}, without --tables and --since, or remove the folder. parley cannot know of copies of it.`,
+      `Run parley export parquet ${shellWord(folder)}, without --tables and --since, or remove the folder. parley cannot know of copies of it.`,
     ),
   )
 }

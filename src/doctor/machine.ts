@@ -1,6 +1,7 @@
 import { accessSync, constants, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { EXIT_STATUS, errorCode, StopError } from '../base/errors.ts'
+import { shellWord } from '../base/safe-text.ts'
 import { sizeText } from '../base/size-text.ts'
 import { BOOKKEEPING } from '../catalog/bookkeeping/tables.ts'
 import { TABLES } from '../catalog/catalog.ts'
@@ -176,7 +177,7 @@ function databaseFolder({ database }: MachineContext, line: CheckFindings): Find
       line.wrong(
         `${path} ${stats ? 'is a file, expected a folder' : 'does not exist'}`,
         DATABASE,
-        stats ? 'Change database.path.' : `Create it (mkdir -p ${path}), or change database.path.`,
+        stats ? 'Change database.path.' : `Create it (mkdir -p ${shellWord(path)}), or change database.path.`,
       ),
     ]
   }
@@ -188,7 +189,12 @@ function databaseFolder({ database }: MachineContext, line: CheckFindings): Find
   }
   const open = (stats.mode & 0o002) !== 0 && (stats.mode & 0o1000) === 0
   if (!open) return [line.ok(`${path} is writable`)]
-  return [line.warning(`${path} is writable for every user`, `Run chmod o-w ${path}, or use another folder.`)]
+  return [
+    line.warning(
+      `${path} is writable for every user`,
+      `Run chmod o-w ${shellWord(path)}, or use another folder.`,
+    ),
+  ]
 }
 
 function fileSystem({ database }: MachineContext, line: CheckFindings): Finding[] {

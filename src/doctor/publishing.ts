@@ -3,6 +3,7 @@ import { access, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Clock, SECOND_MS } from '../base/clock.ts'
 import { EXIT_STATUS, errorCode, StopError } from '../base/errors.ts'
+import { shellWord } from '../base/safe-text.ts'
 import { sizeText } from '../base/size-text.ts'
 import type { Recurrence } from '../config/kinds.ts'
 import { readLastPublication, readShownTable } from '../publish/catalogue/complete-publication.ts'
@@ -205,7 +206,7 @@ export function writingFinding({ path, existing, isFolder, isOpen, refused }: Fo
   if (isOpen)
     return line.warning(
       `${existing} is writable for every user, who can replace published files`,
-      `Run chmod o-w ${existing}, or change publish.target.`,
+      `Run chmod o-w ${shellWord(existing)}, or change publish.target.`,
     )
   return line.ok(
     path === existing

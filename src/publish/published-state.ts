@@ -1,4 +1,5 @@
 import { EXIT_STATUS, errorCode, StopError } from '../base/errors.ts'
+import { shellWord } from '../base/safe-text.ts'
 import { type DataFile, decodeManifest, decodeManifestList } from './iceberg/manifest.ts'
 import { currentSnapshot, type TableMetadata } from './iceberg/metadata.ts'
 import { inParallel } from './in-parallel.ts'
@@ -149,7 +150,7 @@ function elsewhere({ name, location }: TargetContent, metadata: TableMetadata, f
   const earlier = metadata.location.slice(0, -folder.length - 1)
   return new StopError(`The tables in ${name} name their files below ${earlier}, not ${location}`, {
     code: 'publish-location',
-    hint: `Iceberg tables cannot move: readers would look for files at the earlier place. Add --location ${earlier} if it is still right, or publish to an empty folder or prefix. Nothing was changed.`,
+    hint: `Iceberg tables cannot move: readers would look for files at the earlier place. Add --location ${shellWord(earlier)} if it is still right, or publish to an empty folder or prefix. Nothing was changed.`,
     exitStatus: EXIT_STATUS.usage,
   })
 }

@@ -107,3 +107,15 @@ test('in a folder that was removed, --version works, and a command that needs th
     'parley: The current folder cannot be used (ENOENT)\nhint: It may have been removed or renamed. Change to another folder, such as: cd ~\n',
   )
 })
+
+test.each([
+  [['restore', ''], "'file'"],
+  [['snapshot', ''], "'file'"],
+  [['status', '--config', ''], "'--config <file>'"],
+  [['status', '--all', ''], "'--all [folder]'"],
+])('parley %j refuses the empty text and names what it is for', async (args, name) => {
+  const { status, stdout, stderr } = await parley(args)
+  expect({ status, stdout }).toEqual({ status: EXIT_STATUS.usage, stdout: '' })
+  expect(stderr).toContain(name)
+  expect(stderr).toContain('Expected a value, and it is empty.')
+})

@@ -1,9 +1,17 @@
+import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ResourceError } from '../../src/base/errors.ts'
 import { createLog } from '../../src/base/log.ts'
-import { jsonLine, jsonPage, safeMultilineText, safeText, singleLine } from '../../src/base/safe-text.ts'
+import {
+  jsonLine,
+  jsonPage,
+  safeMultilineText,
+  safeText,
+  shellWord,
+  singleLine,
+} from '../../src/base/safe-text.ts'
 import { quote } from '../../src/store/database/sql.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { indentedNote, table } from '../../src/terminal/table.ts'
@@ -173,4 +181,26 @@ test('no command prints a terminal control character of names, labels, texts, re
   }
   const unsuccessful = statuses.flatMap((status, at) => (status === 0 ? [] : [commands[at]?.join(' ')]))
   expect(unsuccessful).toEqual(['schema offer', 'status --check', 'doctor'])
+})
+
+test('a word of a command is the same word after a shell has read it', () => {
+  const words = [
+    '/srv/a-b_c.d',
+    'no space here',
+    "o'clock",
+    '$HOME',
+    'a;b',
+    '`id`',
+    '*',
+    '~',
+    'ä',
+    '',
+    '-n',
+    'a"b',
+  ]
+  const script = words.map(word => `printf '%s\\0' ${shellWord(word)}`).join('\n')
+  expect(execFileSync('sh', ['-c', script], { encoding: 'utf8' })).toBe(
+    words.map(word => `${word}\0`).join(''),
+  )
+  expect(shellWord('/srv/a-b_c.d')).toBe('/srv/a-b_c.d')
 })

@@ -1,4 +1,4 @@
-import { type Argument, type Command, Option } from 'commander'
+import { type Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { CheckStatus, ExitStatus } from '../../base/errors.ts'
 import {
   type ApiSettings,
@@ -68,7 +68,8 @@ export function settingsOfSections(...sections: readonly string[]): SettingKey[]
 /** Applies the definition to commander's command, except its action. */
 export function configureCommand(command: Command, definition: CommandDefinition): Command {
   command.description(definition.description)
-  for (const argument of definition.arguments ?? []) command.addArgument(argument)
+  for (const argument of definition.arguments ?? [])
+    command.addArgument(argument.variadic || argument.parseArg ? argument : argument.argParser(notEmpty))
   for (const option of definition.options) command.addOption(option)
   addSettingFlags(command, definition.settings)
   return command.addHelpText('after', examplesText(definition.examples))
@@ -77,7 +78,16 @@ export function configureCommand(command: Command, definition: CommandDefinition
 export const examplesText = (examples: CommandDefinition['examples']): string =>
   `\nExamples:\n${examples.map(([line, does]) => `  $ ${line}\n      ${does}`).join('\n')}`
 
-const CONFIG_OPTION = new Option('--config <file>', 'the settings file; default config/parley.toml')
+/** An empty path would be taken for the working directory. */
+export function notEmpty(text: string): string {
+  if (text === '') throw new InvalidArgumentError('Expected a value, and it is empty.')
+  return text
+}
+
+const CONFIG_OPTION = new Option(
+  '--config <file>',
+  'the settings file; default config/parley.toml',
+).argParser(notEmpty)
 
 function addSettingFlags(command: Command, keys: readonly SettingKey[]): void {
   if (keys.length > 0) command.addOption(CONFIG_OPTION)

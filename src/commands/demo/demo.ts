@@ -6,6 +6,7 @@ import { Option } from 'commander'
 import { DAY_MS, isoInstant, systemClock, utcDay } from '../../base/clock.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../../base/errors.ts'
 import { INSTALLATION } from '../../base/installation.ts'
+import { shellWord } from '../../base/safe-text.ts'
 import { wholeNumber } from '../../base/whole-number.ts'
 import { type Question, questionFile, readQuestions } from '../../dictionary/questions.ts'
 import type { Sqlite } from '../../store/database/sqlite-types.ts'
@@ -190,7 +191,7 @@ function reportUnfinished({ stderr, signal }: CommandContext, status: ExitStatus
 
 /** The command of this program, as a person would type it. */
 function programCall(cwd: string): string {
-  return basename(process.argv[1] ?? '') === 'parley' ? 'parley' : `node ${relative(cwd, CLI)}`
+  return basename(process.argv[1] ?? '') === 'parley' ? 'parley' : `node ${shellWord(relative(cwd, CLI))}`
 }
 
 // ------------------------------------------------------------------------------------------------ the answers
@@ -205,7 +206,7 @@ async function printAnswers(
   const isColoured = hasColours(stdout, env)
   const style = (name: 'bold' | 'dim', text: string) => (isColoured ? styledText(name, text) : text)
   for (const { question, file, sql } of demoQuestions()) {
-    const command = `sqlite3 -readonly -box ${database} < ${relative(cwd, file)}`
+    const command = `sqlite3 -readonly -box ${shellWord(database)} < ${relative(cwd, file)}`
     stdout.write(
       `\n${style('bold', question)}\n\n${style('dim', command)}\n\n${answerLines(db, sql).join('\n')}\n`,
     )
@@ -246,10 +247,10 @@ function nextSteps(cwd: string, database: string): string {
   const parley = programCall(cwd)
   return `
 All these answers come from one SQLite file, ${database}. To look around in it:
-  sqlite3 -readonly -box ${database} "SELECT * FROM live_members"
-  sqlite3 -readonly -box ${database} "SELECT * FROM sync_status"
-  ${parley} status --database ${database}
-  ${parley} report demo.html --database ${database}
+  sqlite3 -readonly -box ${shellWord(database)} "SELECT * FROM live_members"
+  sqlite3 -readonly -box ${shellWord(database)} "SELECT * FROM sync_status"
+  ${parley} status --database ${shellWord(database)}
+  ${parley} report demo.html --database ${shellWord(database)}
 ${relative(cwd, join(INSTALLATION, 'drizzle/README.md'))} explains every table and view.
 
 For your own workspace:

@@ -1,4 +1,5 @@
 import { dirname, join } from 'node:path'
+import { shellWord } from '../../base/safe-text.ts'
 
 /** What the commands `parley service` find on the machine. */
 export interface HostFacts {
@@ -83,7 +84,7 @@ export function installSteps(
             does: 'the user parley may run the program',
             argv: ['runuser', '-u', 'parley', '-g', 'parley-readers', '--', program, '--version'],
             isQuiet: true as const,
-            hint: `After an installation with umask 077, let every user enter and read its folders: chmod go+rx ${dirname(machine.installation)}; chmod -R go+rX ${machine.installation}`,
+            hint: `After an installation with umask 077, let every user enter and read its folders: chmod go+rx ${shellWord(dirname(machine.installation))}; chmod -R go+rX ${shellWord(machine.installation)}`,
           },
         ]),
     ...(given.keyFile === undefined
@@ -150,11 +151,9 @@ export function uninstallSteps(name: string, machine: HostFacts): Step[] {
 
 /** The step as a person would type it. */
 export function commandLine({ argv, env = {} }: Step): string {
-  const quoted = (word: string) =>
-    /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
   return [
-    ...Object.entries(env).map(([name, value]) => `${name}=${quoted(value)}`),
-    ...argv.map(quoted),
+    ...Object.entries(env).map(([name, value]) => `${name}=${shellWord(value)}`),
+    ...argv.map(shellWord),
   ].join(' ')
 }
 

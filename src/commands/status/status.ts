@@ -18,6 +18,7 @@ import {
   type CommandDefinition,
   DATABASE_ONLY,
   loadCommandSettings,
+  notEmpty,
   settingsOfSections,
 } from '../base/command.ts'
 import { parseResourceName } from '../base/resource-name.ts'
@@ -48,7 +49,7 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
       '--json',
       'print one JSON object on standard output, with exact instants and durations in seconds',
     ),
-    new Option('--all [folder]', ALL_HELP).conflicts(['fields', 'config', 'database']),
+    new Option('--all [folder]', ALL_HELP).argParser(notEmpty).conflicts(['fields', 'config', 'database']),
     new Option('--check', CHECK_HELP).conflicts('json'),
     new Option(
       '--fields',

@@ -1,3 +1,5 @@
+import { shellWord } from '../../base/safe-text.ts'
+
 /** What `parley publish verify` finds wrong with a target, in words for people. Pure. */
 
 export type VerifyFaultKind =
@@ -34,7 +36,7 @@ export const isMendedByPublishing = ({ kind }: Pick<VerifyFault, 'kind'>): boole
 
 /** @param target as the user named it */
 export function hintFor(kind: VerifyFaultKind, target: string): string {
-  const publish = `parley publish ${target}`
+  const publish = `parley publish ${shellWord(target)}`
   switch (kind) {
     case 'erased':
       return `Run ${publish}: it writes the part without this content and removes the earlier files.`

@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
+import { shellWord } from '../../base/safe-text.ts'
 import type { Sqlite } from '../../store/database/sqlite-types.ts'
 import { META, readMeta } from '../../store/sync/meta.ts'
 import { readLastPublication } from '../catalogue/complete-publication.ts'
@@ -137,7 +138,7 @@ async function lastingFaults(
 function nothingPublished({ name }: TargetReader): StopError {
   return new StopError(`${name} has no complete publication`, {
     code: 'publish-nothing',
-    hint: `Run parley publish ${name} first, or name the folder or prefix of a publication.`,
+    hint: `Run parley publish ${shellWord(name)} first, or name the folder or prefix of a publication.`,
     exitStatus: EXIT_STATUS.usage,
   })
 }

@@ -2,6 +2,7 @@ import { chmod, chown, lstat, open, rename, stat } from 'node:fs/promises'
 import { basename, dirname, join, sep } from 'node:path'
 import { type Clock, isoInstant } from '../../base/clock.ts'
 import { EXIT_STATUS, errorCode, isMissingFile, ParleyError, StopError } from '../../base/errors.ts'
+import { shellWord } from '../../base/safe-text.ts'
 import { partialPath, removePartial, removePartials } from '../copies/copy-files.ts'
 import { databaseBusy, databaseError, databaseFault } from '../database/sqlite-errors.ts'
 import { contentBytes } from '../database/whole-copy.ts'
@@ -208,7 +209,7 @@ async function refuseWithoutFolder(file: string): Promise<void> {
   if ((await statOf(dirname(file)))?.isDirectory()) return
   throw new StopError(`Cannot write the snapshot ${file}: there is no such folder`, {
     code: 'snapshot-unwritable',
-    hint: `Create the folder with mkdir -p ${dirname(file)}, or choose another path.`,
+    hint: `Create the folder with mkdir -p ${shellWord(dirname(file))}, or choose another path.`,
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
 }
