@@ -14,7 +14,7 @@ requests AS (
     row_number() OVER (PARTITION BY a.api_key_suffix ORDER BY a.duration_ms NULLS LAST) AS place
   FROM parameters
   JOIN periods p USING (period)
-  JOIN live_access_logs a ON a.occurred_at >= p.utc_from
+  JOIN live_access_logs a ON a.occurred_at >= p.utc_from AND a.occurred_at < p.utc_to
 )
 SELECT key_suffix, count(*) AS requests,
   count(CASE WHEN status_code BETWEEN 400 AND 499 THEN 1 END) AS refused_4xx,

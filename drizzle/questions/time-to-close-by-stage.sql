@@ -10,8 +10,8 @@ WITH closed AS (
   WHERE d.outcome IN ('won', 'lost', 'closed')
 ),
 placed AS (
-  SELECT closed.*, count(days) OVER (PARTITION BY stage_id) AS timed,
-    row_number() OVER (PARTITION BY stage_id ORDER BY days NULLS LAST) AS place
+  SELECT closed.*, count(days) OVER (PARTITION BY pipeline, stage_id, outcome) AS timed,
+    row_number() OVER (PARTITION BY pipeline, stage_id, outcome ORDER BY days NULLS LAST) AS place
   FROM closed
 )
 SELECT pipeline, stage, outcome, count(*) AS deals_closed,

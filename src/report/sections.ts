@@ -200,8 +200,10 @@ export const REPORT_SECTIONS: readonly SectionPlan[] = [
         .sort()
         .at(-1)
       if (week === undefined) return 'There is no whole week, or no team.'
-      const last = rows.filter(row => row['week'] === week)
-      return `In the week of ${week}, the teams had ${countText(sumOf(last, 'mails'), 'e-mail')} to customers and ${countText(sumOf(last, 'meetings'), 'meeting')} with them.`
+      // A conversation counts for each team that takes part, so the teams cannot be added up.
+      const all = (row: ReportRow) => numberIn(row, 'mails') + numberIn(row, 'meetings')
+      const [most] = rows.filter(row => row['week'] === week).toSorted((one, other) => all(other) - all(one))
+      return `In the week of ${week}, ${most?.['team']} had the most: ${countText(numberIn(most ?? {}, 'mails'), 'e-mail')} to customers and ${countText(numberIn(most ?? {}, 'meetings'), 'meeting')} with them.`
     },
     notes: [WITHHELD, SIDE_UNKNOWN, WITHOUT_TEAM, BY_LEAVERS, UNDATED],
   },

@@ -185,3 +185,41 @@ test('the answers in a thread are of either side, and what waits has no answer',
     { address: 'c@theirs.example' },
   ])
 })
+
+test('a thread that has only a later copy of an e-mail has the answers in it', async () => {
+  const workspace = smallWorkspace()
+  workspace.members({ id: 'm', email: 'aiko@our.example' })
+  const people = ['FROM b@theirs.example', 'TO aiko@our.example']
+  workspace.mail({ id: '1', header: '<x>', thread: 'first', at: '2025-03-05T01:00:00.000Z', people })
+  workspace.mail({ id: '2', header: '<x>', thread: 'second', at: '2025-03-05T01:00:00.000Z', people })
+  const rows = await workspace.ask('response-times-in-thread', { thread: "'second'" })
+  expect(only(rows, 'address')).toEqual([{ address: 'b@theirs.example' }])
+})
+
+test('won and lost deals in one stage have a median each', async () => {
+  const workspace = smallWorkspace()
+  const field = (name: string, type: string) => ({ name, label: name, type, is_active: true })
+  const fields = [
+    ...['name', 'stage'].map(name => field(name, 'TEXT')),
+    field('close_date', 'DATE'),
+    ...['is_closed', 'is_won'].map(name => field(name, 'BOOLEAN')),
+  ]
+  workspace.store.put('crm_objects', [{ name: 'deal', label: 'Deal', fields, is_custom: false }], {
+    requested: 'deal',
+  })
+  const closed = [
+    ...[10, 11, 12].map(days => ({ days, is_won: true })),
+    ...[13, 14, 15, 16].map(days => ({ days, is_won: false })),
+  ]
+  for (const { days, is_won } of closed) {
+    const id = `d${days}`
+    const close_date = `2025-03-${days + 5}`
+    workspace.records('deal', [{ id, name: id, stage: 'Closed', close_date, is_closed: true, is_won }])
+    workspace.meeting({ id, at: MARCH, more: { related_objects: [{ object_type: 'deal', object_id: id }] } })
+  }
+  const rows = await workspace.ask('time-to-close-by-stage')
+  expect(only(rows, 'stage', 'outcome', 'deals_closed', 'median_days')).toEqual([
+    { stage: 'Closed', outcome: 'lost', deals_closed: 4, median_days: 14.5 },
+    { stage: 'Closed', outcome: 'won', deals_closed: 3, median_days: 11 },
+  ])
+})

@@ -235,3 +235,38 @@ test('titles, names and addresses leave the file with the rows that have them', 
   await update()
   expect(bytes()).not.toMatch(/secret|Subject a/)
 })
+
+test('a meeting belongs to the record of an object that parley reads only later', async () => {
+  const { store, update } = workspace()
+  putMeeting(store, 'm', 'open', { related_objects: [{ object_type: 'Projekt', object_id: 'x' }] })
+  await update()
+  store.put('crm_objects', [{ name: 'Projekt', label: 'Projekt', is_custom: true }], { requested: 'Projekt' })
+  await update()
+  expect(store.column('SELECT object FROM record_conversations')).toEqual(['Projekt'])
+})
+
+test('a member who is a contact too belongs to the company of the contact, also after it changes', async () => {
+  const { store, update } = workspace()
+  const contact = (company_id: string, now: string) =>
+    store.put(
+      'crm_records',
+      [{ id: 'k', object: 'contact', fields: { name: 'Ben', email: 'ben@own.example', company_id } }],
+      { requested: 'contact', now },
+    )
+  const field = (name: string, relation?: object) => ({
+    ...{ name, label: name, type: relation ? 'RELATION' : 'TEXT', is_active: true },
+    ...(relation && { relation }),
+  })
+  const company = { type: 'MANY_TO_ONE', target_object: 'company', target_resource: null }
+  for (const [name, fields] of [
+    ['contact', [field('name'), field('email'), field('company_id', company)]],
+    ['company', [field('name')]],
+  ] as const)
+    store.put('crm_objects', [{ name, label: name, fields, is_custom: false }], { requested: name })
+  store.put('members', MEMBERS)
+  contact('c1', AT)
+  await update()
+  contact('c2', NOW)
+  await update()
+  expect(store.column("SELECT company_id FROM parties WHERE party_id = 'm2'")).toEqual(['c2'])
+})

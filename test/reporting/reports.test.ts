@@ -418,6 +418,41 @@ test('a name that somebody else has for a while takes nothing from what parley h
   ).toEqual(['people', 'promises'])
 })
 
+describe('deals of a CRM without pipelines', () => {
+  const fields = [
+    ...['Name', 'StageName'].map(name => plainField(name, 'TEXT')),
+    plainField('Probability', 'NUMBER'),
+    plainField('CloseDate', 'DATETIME'),
+    plainField('CreatedDate', 'DATETIME'),
+  ]
+
+  test('probabilities above 1 are per cent, and 1 per cent is not certain', async () => {
+    const { store, deals, update } = workspace(fields)
+    const at = (StageName: string, Probability: number) => ({ Name: StageName, StageName, Probability })
+    deals({ a: at('Early', 10), b: at('Cold', 1), c: at('Signed', 100) })
+    await update()
+    expect(store.all('SELECT deal, probability, outcome FROM deals ORDER BY deal_id')).toEqual([
+      { deal: 'Early', probability: 0.1, outcome: 'unknown' },
+      { deal: 'Cold', probability: 0.01, outcome: 'unknown' },
+      { deal: 'Signed', probability: 1, outcome: 'won' },
+    ])
+  })
+
+  test('instants of deals far before and after the present have their local days', async () => {
+    const { store, deals, update } = workspace(fields)
+    const instants = (CreatedDate: string, CloseDate: string) => ({ Name: 'x', CreatedDate, CloseDate })
+    deals({
+      a: instants('2016-05-05T10:00:00.000Z', '2026-01-15T10:00:00.000Z'),
+      b: instants('2026-01-05T20:00:00.000Z', '2034-12-31T20:00:00.000Z'),
+    })
+    await update({ PARLEY_REPORTING_TIME_ZONE: 'Asia/Tokyo' })
+    expect(store.all('SELECT created_day, close_date FROM deals ORDER BY deal_id')).toEqual([
+      { created_day: '2016-05-05', close_date: '2026-01-15' },
+      { created_day: '2026-01-06', close_date: '2035-01-01' },
+    ])
+  })
+})
+
 describe('the view periods', () => {
   async function periods(completeAsOf: string, env: Record<string, string> = {}) {
     const { store, update } = workspace()

@@ -62,6 +62,8 @@ const FOLLOWS_RULE: Readonly<Record<string, readonly KeyKind[]>> = {
   domains: ['person', 'party'],
   contacts: ['contact'],
   companies: ['company'],
+  // The names of related objects are spelled as in `crm_objects`.
+  objects: ['meeting'],
 }
 
 /** Whether the tables are kept up to date, which begins when they are first computed. */
@@ -77,6 +79,7 @@ export function createFollow({
 }: FollowDeps): (rules: Rules) => Promise<void> {
   const meta = createMeta(prepare)
   const waiting = createWaitingKeys(prepare)
+  const objectNames = prepare<string>('SELECT name FROM crm_objects ORDER BY name').pluck()
   let steps: { of: string; by: Readonly<Record<KeyKind, (keys: never[]) => void>> } | undefined
 
   const rulesOf = (rules: Rules, crm: Deriving['crm']): Readonly<Record<string, unknown>> => {
@@ -91,6 +94,7 @@ export function createFollow({
       domains: [rules.internalDomains, partnerDomains],
       contacts: [crm.contacts, crm.contactObject],
       companies: crm.companies,
+      objects: objectNames.all(),
     }
   }
 

@@ -15,12 +15,14 @@ export function createContacts({ prepare, waiting, crm }: Deriving) {
     scope: 'contact_id',
   })
   const named = prepare<string>('SELECT person_id FROM people WHERE contact_id = ?').pluck()
+  // The party of a member who is a contact too is the member.
+  const parties = prepare<string>('SELECT party_id FROM people WHERE contact_id = ?').pluck()
   return (ids: readonly string[]) => {
     const found = crm.contacts === undefined ? [] : rowsFor<Contact>(prepare, crm.contacts, ids)
     const { gone, come } = rows.replace(ids, found)
     for (const { contact_id: id, address } of [...gone, ...come]) {
       waiting.add('person', [address, ...named.all(id)])
-      waiting.add('party', [id])
+      waiting.add('party', [id, ...parties.all(id)])
     }
   }
 }

@@ -77,6 +77,12 @@ export interface PipelineRow {
   is_percent: 0 | 1
 }
 
+export interface Pipelines {
+  rows: readonly PipelineRow[]
+  /** Whether the probabilities of deals without a pipeline are per cent. */
+  isPercentWithout: boolean
+}
+
 interface NamedRecord {
   id: string
   name: string | null
@@ -181,7 +187,7 @@ export function readPipelines(
     stages: readonly StageRecord[]
     config: Pick<ReportConfig, 'salesPipelines' | 'renewalPipelines'>
   },
-): { rows: readonly PipelineRow[]; problems: readonly string[] } {
+): Pipelines & { problems: readonly string[] } {
   const { salesPipelines: sales, renewalPipelines: renewals } = config
   const records = recordsOf(
     prepare,
@@ -196,9 +202,12 @@ export function readPipelines(
     if (!renewals && record.name !== null && RENEWALS.includes(plain(record.name))) return 'renewal'
     return sales ? 'other' : 'sales'
   }
+  const pipelineOf = new Map(stages.map(({ id, pipelineId }) => [id, pipelineId]))
   const percent = new Set([
-    ...facts.groups.flatMap(({ pipeline, most }) => ((most ?? 0) > 1 ? pipeline : [])),
-    ...stages.flatMap(({ pipelineId, probability }) => ((probability ?? 0) > 1 ? pipelineId : [])),
+    ...facts.groups.flatMap(({ pipeline, stage, most }) =>
+      (most ?? 0) > 1 ? [pipeline ?? pipelineOf.get(stage ?? '') ?? null] : [],
+    ),
+    ...stages.flatMap(({ pipelineId, probability }) => ((probability ?? 0) > 1 ? [pipelineId] : [])),
   ])
   const rows = records.map(record => ({
     pipeline_id: record.id,
@@ -217,14 +226,14 @@ export function readPipelines(
               .filter(entry => !records.some(record => isNamed(entry, record)))
               .map(entry => `crm.${name} names ${entry}, which is no pipeline. There are: ${names}.`),
         )
-  return { rows, problems }
+  return { rows, isPercentWithout: percent.has(null), problems }
 }
 
 /** What is known of the stages, and of the deals in them. */
 export function stageFacts(
   stages: readonly StageRecord[],
   { groups }: DealFacts,
-  pipelines: readonly PipelineRow[],
+  { rows: pipelines, isPercentWithout }: Pipelines,
 ): (StageFacts & { isDeleted: boolean })[] {
   return stages.map(({ id, name, position, probability, pipelineId, isDeleted }) => {
     const own = groups.filter(({ stage }) => stage === id)
@@ -232,7 +241,8 @@ export function stageFacts(
     const sum = (key: 'deals' | 'open' | 'closed' | 'won' | 'lost') =>
       own.reduce((all, group) => all + group[key], 0)
     const chances = own.flatMap(({ least, most }) => (least === null || most === null ? [] : [least, most]))
-    const share = (value: number) => value / (pipeline?.is_percent === 1 ? 100 : 1)
+    const isPercent = pipeline === undefined ? isPercentWithout : pipeline.is_percent === 1
+    const share = (value: number) => value / (isPercent ? 100 : 1)
     return {
       id,
       name,

@@ -15,7 +15,7 @@ import { chooseFields, type FieldFacts, plain, type RoleChoice } from './field-g
 import { createFollow, isFollowing, type Rules } from './follow.ts'
 import { readDealFacts, readPipelines, readStageRecords, stageFacts } from './pipeline-facts.ts'
 import { type ReportConfig, reportSettings, storeSettings } from './report-settings.ts'
-import { type RecordSource, recordSource, roleValues } from './roles-in-table.ts'
+import { type RecordSource, recordSource } from './roles-in-table.ts'
 import { guessDomains } from './sides.ts'
 import { outcomesOf, type StageFacts } from './stage-outcomes.ts'
 import { reportViews } from './views.ts'
@@ -69,11 +69,12 @@ export function createReports({ db, prepare, clock, changes, transaction, commit
   const write = (config: ReportConfig, span: TimeRange): readonly string[] => {
     ensureReportTables(db)
     if (!reportTablesIn(db).deals) return []
-    const { settings, problems, dealSpan } = findings(db, prepare, config)
+    const { settings, problems, dealSpan, isPercentWithout } = findings(db, prepare, config)
     const years = yearsOf([span, dealSpan], new Date(clock.now()).getUTCFullYear())
     storeSettings(prepare, settings, isoInstant(clock.now()))
     replaceRows(prepare, 'calendar', calendar(config.calendar, years))
     meta.set(META.reportProblems, JSON.stringify(problems))
+    meta.set(META.percentWithoutPipeline, JSON.stringify(isPercentWithout))
     replaceViews(db, reportViews(db))
     return problems
   }
@@ -146,18 +147,23 @@ function spanOfRows(prepare: Prepare): TimeRange {
   return onlyRow(found.raw())
 }
 
-/** From the first day on which a deal was created or closed to the last close date. */
+/** From the first to the last day of deals: by their fields, and by when the API says that they were created. */
 function spanOfDeals(
   prepare: Prepare,
   source: RecordSource | undefined,
   fields: Readonly<Record<string, string | undefined>>,
 ): TimeRange {
   if (!source) return [null, null]
-  const { close_date: day } = roleValues('deal', source, fields)
+  const days = ['close_date', 'created', 'closed_at'].flatMap(role => {
+    const field = fields[role]
+    if (field === undefined) return []
+    const value = source.column(field)
+    // The local day of an instant is not known before the calendar has it. It may be in the next year.
+    return source.formOf(field) === 'timestamp' ? [`date(${value})`, `date(${value}, '+1 day')`] : [value]
+  })
+  const values = ['t.created_at', ...days].map(day => `SELECT ${day} AS day FROM ${source.live}`)
   const found = prepare<TimeRange>(
-    `SELECT min(x.day), max(x.day) FROM (
-       SELECT t.created_at AS day FROM ${source.live} UNION ALL SELECT ${day} FROM ${source.live}) x
-     WHERE x.day ${IS_POSSIBLE}`,
+    `SELECT min(x.day), max(x.day) FROM (${values.join(' UNION ALL ')}) x WHERE x.day ${IS_POSSIBLE}`,
   )
   return onlyRow(found.raw())
 }
@@ -211,7 +217,7 @@ function findings(db: Sqlite, prepare: Prepare, config: ReportConfig) {
     stages: stageRecords,
     config,
   })
-  const stages = stageFacts(stageRecords, facts, pipelines.rows)
+  const stages = stageFacts(stageRecords, facts, pipelines)
   const { outcomes, unmatched } = outcomesOf(stages, { won: config.won ?? [], lost: config.lost ?? [] })
   const kept = new Map(prepare<[string, string]>('SELECT stage_id, outcome FROM stage_outcomes').raw().all())
   replaceRows(prepare, 'pipelines', pipelines.rows)
@@ -248,6 +254,7 @@ function findings(db: Sqlite, prepare: Prepare, config: ReportConfig) {
   ]
   return {
     dealSpan: spanOfDeals(prepare, source, dealFields),
+    isPercentWithout: pipelines.isPercentWithout,
     settings: reportSettings(config, {
       chosen,
       statusValues: facts.statusValues,

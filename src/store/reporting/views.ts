@@ -2,6 +2,7 @@ import type { RoleObject } from '../../config/crm-roles.ts'
 import { NAME_FIELDS } from '../crm/sql.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
+import { META, readMeta } from '../sync/meta.ts'
 import type { View } from '../views/replace.ts'
 import { CONVERSATION_VIEW_SQL } from './conversation-views.ts'
 import { dealColumns, withPipelines } from './deal-columns.ts'
@@ -108,6 +109,7 @@ function dealsView(db: Sqlite, settings: StoredSettings): string {
   const { sql, source } = records(db, settings, 'deal')
   const deal = dealColumns(settings)
   const stageField = settings.get('crm.deal.stage')
+  const isPercent = `coalesce(p.is_percent, ${readMeta(db, META.percentWithoutPipeline) === 'true' ? 1 : 0})`
   const observed =
     source && stageField
       ? localDay(`(SELECT max(h.observed_at) FROM crm_record_changes h WHERE h.object = ${textLiteral(source.object)}
@@ -135,8 +137,8 @@ FROM (
     CAST(coalesce(x.created, ${localDay('x.stored_created_at')}) AS TEXT) AS created_day, ${deal.close_date} AS close_date,
     x.closed_at AS closed_field_day, ${observed} AS observed_day,
     CAST(CASE WHEN x.probability < 0 THEN NULL
-      WHEN p.is_percent = 1 AND x.probability <= 100 THEN x.probability / 100
-      WHEN coalesce(p.is_percent, 0) = 0 AND x.probability <= 1 THEN x.probability
+      WHEN ${isPercent} = 1 AND x.probability <= 100 THEN x.probability / 100
+      WHEN ${isPercent} = 0 AND x.probability <= 1 THEN x.probability
       WHEN x.probability IS NULL THEN s.probability END AS REAL) AS probability,
     ${deal.forecast_category} AS forecast_category, x.type AS deal_type, x.lost_reason, x.next_step,
     ${deal.outcome} AS outcome
