@@ -477,3 +477,20 @@ describe('a workspace with bad rows anywhere', () => {
     )
   })
 })
+
+test('a meeting leaves a collection whose id contains a NUL', async () => {
+  const api = await startScriptedApi()
+  let listed = ['x', 'y']
+  api.on('/v1/collections', () => v1Page([{ id: 'a\u0000b' }]))
+  api.on('/v1/meetings', () => v1Page(listed.map(meeting_id => ({ meeting_id }))))
+  const trial = await startTrial(api)
+  const read = async () => {
+    await trial.run(['collections', 'collection_meetings'])
+    trial.passTime(86_400_000)
+    return trial.column('SELECT meeting_id FROM collection_meetings ORDER BY 1')
+  }
+  expect(await read()).toEqual(['x', 'y'])
+  listed = ['x']
+  await read()
+  expect(await read()).toEqual(['x'])
+})

@@ -108,3 +108,55 @@ test.each([
     expect(await live()).toEqual(['a', 'c'])
   },
 )
+
+test('parts of a meeting that cannot be stored deny none that are stored', async () => {
+  const api = await startScriptedApi()
+  const detail = { meeting_id: 'm', overview_status: 'COMPLETED', start_time: '2026-01-01T00:00:00Z' }
+  const result = (id: string) => ({ id, playbook_id: id, playbook_name: id })
+  let [entries, results]: [unknown[], unknown[]] = [[{ text: 'x' }], [result('a'), result('b')]]
+  api.on('/v1/meetings', () => v1Page([{ meeting_id: 'm' }]))
+  api.on('/v1/meetings/{id}', () => ({ body: { data: detail } }))
+  api.on('/v1/meetings/{id}/transcript', () => ({ body: { data: entries } }))
+  api.on('/v1/meetings/{id}/playbook-results', () => ({ body: { data: results } }))
+  const trial = await startTrial(api)
+  const stored = async (runs: number) => {
+    for (let run = 0; run < runs; run += 1) {
+      trial.passTime(8 * DAY)
+      await trial.run(['meetings', 'transcripts', 'playbook_results'])
+    }
+    const texts = trial.column('SELECT text FROM live_transcript_entries')
+    return [...texts, ...trial.column('SELECT id FROM live_playbook_results ORDER BY id')]
+  }
+  expect(await stored(1)).toEqual(['x', 'a', 'b'])
+  ;[entries, results] = [['x'], [result('a'), { key: 'b' }]]
+  expect(await stored(3)).toEqual(['x', 'a', 'b'])
+  ;[entries, results] = [[], [result('a')]]
+  expect(await stored(3)).toEqual(['a'])
+})
+
+test('a text of another form leaves the stored text and is a reject', async () => {
+  const api = await startScriptedApi()
+  let text: unknown = 'hello'
+  api.on('/v2/messages', ({ query }) => v2Page(query['ids'] ? [] : [message(1)]))
+  api.on('/v2/messages/{id}', () => ({ body: { ...message(1), text } }))
+  const trial = await startTrial(api)
+  const read = async () => {
+    await trial.store.transaction(() =>
+      trial.store.tasks.demand({
+        feed: 'message_bodies.read',
+        key: String(message(1)['id']),
+        dueAt: trial.store.dueClock.after(0),
+      }),
+    )
+    trial.moveClock(DAY)
+    await trial.run(['messages', 'message_bodies'])
+    return trial.column('SELECT text FROM live_messages')
+  }
+  expect(await read()).toEqual(['hello'])
+  text = { plain: 'hello' }
+  for (let run = 0; run < 3; run += 1) expect(await read()).toEqual(['hello'])
+  expect(trial.column(UNRESOLVED)).toEqual([1])
+  text = 'hello again'
+  expect(await read()).toEqual(['hello again'])
+  expect(trial.column(UNRESOLVED)).toEqual([0])
+})

@@ -231,8 +231,9 @@ function remove(
     const gone = store.stored.countDependants(table.name, cascade)
     store.state.deleted(ownerOf(cascade.table), gone, context.now())
   }
-  const absent = rows.filter(({ means }) => means === 'absent').map(keyValuesOf)
-  const withheld = rows.filter(({ means }) => means === 'withheld').map(keyValuesOf)
+  const valuesOf = (row: Confirmed) => keyValuesOf({ ...row, table: table.name })
+  const absent = rows.filter(({ means }) => means === 'absent').map(valuesOf)
+  const withheld = rows.filter(({ means }) => means === 'withheld').map(valuesOf)
   const deleted = store.tombstone(table.name, absent, context.now())
   for (const links of LIVE_LINKS.get(table.name) ?? []) store.suspicions.endWithoutOwner(links.table)
   context.runs.counts(resource).rowsDeleted += deleted

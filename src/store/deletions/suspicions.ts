@@ -62,9 +62,11 @@ export function keyOfValues(table: string, values: readonly string[]): RowKey {
   return { table, scope: values.slice(0, -1).join('\u0000'), key: values.at(-1) ?? '' }
 }
 
-/** The values of a row's key columns. */
-export function keyValuesOf({ scope, key }: Pick<RowKey, 'scope' | 'key'>): string[] {
-  return scope === '' ? [key] : [...scope.split('\u0000'), key]
+/** The values of a row's key columns. A scope of one column may contain the separator. */
+export function keyValuesOf({ table, scope, key }: RowKey): string[] {
+  if (scope === '') return [key]
+  const isOneColumn = tableNamed(table).key.length === 2
+  return [...(isOneColumn ? [scope] : scope.split('\u0000')), key]
 }
 
 export function createSuspicions(prepare: Prepare): Suspicions {

@@ -37,6 +37,12 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
   // Nothing was stored, for example because the answer of a later request was stored already.
   const [entry] = stored
   if (entry === undefined) return
+  // A text of another form says nothing about the stored text.
+  if (!fits) {
+    report.reject(feed.table, value, 'text is neither text nor null')
+    readAgain(context, work, DAY_MS)
+    return
+  }
   const wasRead = context.store.merge.textState(task.key) === 'present'
   const given = typeof text === 'string'
   if (given) context.store.suspicions.end(rowOf(work))

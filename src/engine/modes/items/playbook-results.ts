@@ -34,11 +34,15 @@ function storeResults(context: EngineContext, work: ItemWork, value: unknown, re
   if (dropIfGone(context, work)) return
   const parse = context.parsing.parser(feed.table)
   const report = context.parsing.report(where, task.key)
-  const items = readDataList(value).flatMap(item => parse(item, report, task.key) ?? [])
+  const list = readDataList(value)
+  const items = list.flatMap(item => parse(item, report, task.key) ?? [])
   writeRows(context, where, feed.table, items, { ticket: reply.ticket, now: context.now() })
-  const verdict = denyMissing(context, work, new Set(items.map(({ cells }) => cells[0])))
+  // One of the rejects may be a stored result, so rejects prevent a denial.
+  const hasRejects = items.length < list.length
+  const listed = new Set(items.map(({ cells }) => cells[0]))
+  const verdict = hasRejects ? undefined : denyMissing(context, work, listed)
   if (verdict?.state === 'suspected') recheckAfter(context, work, verdict.askAgainMs)
-  else if (items.length === 0) waitUntilReady(context, work)
+  else if (list.length === 0) waitUntilReady(context, work)
   else readAgain(context, work, rereadPartAfterMs(context, task.sortAt))
 }
 

@@ -1,5 +1,5 @@
 import { readDataList } from '../../../api/paging.ts'
-import { HOUR_MS } from '../../../base/clock.ts'
+import { DAY_MS, HOUR_MS } from '../../../base/clock.ts'
 import { tableNamed } from '../../../catalog/catalog.ts'
 import { entity, requestKey, type Table } from '../../../declare/resource.ts'
 import type { Denial } from '../../../store/deletions/suspicions.ts'
@@ -49,7 +49,8 @@ function storeTranscript(context: EngineContext, work: ItemWork, value: unknown,
   const counts = context.runs.counts(work.resource)
   counts.rowsRead += rows.length
   if (rows.length === 0) {
-    refuseTranscript(context, work, 'empty')
+    if (list.length === 0) refuseTranscript(context, work, 'empty')
+    else readAgain(context, work, DAY_MS)
     return
   }
   endSuspicions(context, feed.table, '', [task.key])
