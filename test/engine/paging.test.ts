@@ -319,3 +319,26 @@ describe('a cursor that the API refuses with 400', () => {
     expect(trial.column(ids)).toEqual(uuids(1, 2, 3, 4, 5, 6, 7))
   })
 })
+
+test.each([
+  ['collections', '/v1/collections', v1Page, (number: number) => ({ id: `c${number}` })],
+  ['messages', '/v2/messages', v2Page, (number: number) => message(number)],
+] as const)('a cursor of %s that the API no longer finds is given up', async (resource, path, page, row) => {
+  const api = await startScriptedApi()
+  const stopping = new AbortController()
+  let isForgotten = false
+  api.on(path, ({ query }) => {
+    if (query['ids'] !== undefined) return v2Page([])
+    if (query['cursor'] === undefined) return page([row(1)], isForgotten ? 'new' : 'old')
+    if (query['cursor'] === 'new') return page([row(2)])
+    if (isForgotten) return refused(404, 'Cursor not found')
+    stopping.abort()
+    return page([row(2)], 'older')
+  })
+  const trial = await startTrial(api)
+  await trial.run([resource], { signal: stopping.signal })
+  isForgotten = true
+  expect(outcomeOf(await trial.run([resource]), resource)).toBe('complete')
+  const table = resource === 'messages' ? 'message_copies' : resource
+  expect(trial.column(`SELECT count(*) FROM ${table}`)).toEqual([2])
+})

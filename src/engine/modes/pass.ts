@@ -122,6 +122,13 @@ export const emptyPagesError = (): ResourceError =>
     hint: 'parley goes on with the next page later. If the error persists, report it to the provider of the API.',
   })
 
+/**
+ * Whether the API may have forgotten the cursor of a refused request. If it refuses the whole list, the request without
+ * a cursor shows that. Other statuses may be due to a row of the page.
+ */
+export const isCursorRefusal = (status: number, cursor: Query | null): boolean =>
+  cursor !== null && [400, 403, 404].includes(status)
+
 /** Why a cursor leads to no new page. */
 export type DeadCursor = 'refused' | 'repeated'
 

@@ -7,7 +7,7 @@ import { scaled } from '../../context/intervals.ts'
 import { applyPage } from '../apply-page.ts'
 import type { Asking } from '../lists.ts'
 import { aloneBackoffMs, attemptsOfPage, nextForPeriod } from '../narrowing.ts'
-import { cutFailed, restartPass } from '../pass.ts'
+import { cutFailed, isCursorRefusal, restartPass } from '../pass.ts'
 import { noteUnread, putOffList, resolveUnread } from '../put-off.ts'
 import { handleRefusal } from '../refusals.ts'
 import { type PeriodReads, periodSteps } from './page.ts'
@@ -51,7 +51,7 @@ export function askPeriod(context: EngineContext, reads: PeriodReads, period: Se
       if (!applyPage(context, page, { value, reply }, steps)) ignoreEnd()
     },
     refused(status, message) {
-      if (status === 400 && period.cursor) restartPass(context.store.segments, period, 'refused')
+      if (isCursorRefusal(status, period.cursor)) restartPass(context.store.segments, period, 'refused')
       else if (status === 400 && !isEndIgnored && period.to !== null) ignoreEnd()
       else handleRefusal(context, where, feed.expected, status, message)
     },

@@ -8,7 +8,7 @@ import type { Batches } from '../../context/job.ts'
 import { applyPage } from '../apply-page.ts'
 import type { Asking } from '../lists.ts'
 import { attemptsOfPage, nextForPass } from '../narrowing.ts'
-import { NOT_FAILED, type Query, restartPass } from '../pass.ts'
+import { isCursorRefusal, NOT_FAILED, type Query, restartPass } from '../pass.ts'
 import { putOffList } from '../put-off.ts'
 import { handleRefusal } from '../refusals.ts'
 import {
@@ -48,7 +48,7 @@ export function askPage(context: EngineContext, reads: SnapshotReads, pass: Segm
     },
     afterwards: () => rest,
     refused(status, message) {
-      if (status === 400 && retryAnotherWay(context, reads, pass)) return
+      if (retryAnotherWay(context, reads, pass, status)) return
       const meaning = feed.expected?.[status]
       const refusal = { where, scope, status, message }
       const of = { list: id, feed, scope }
@@ -123,18 +123,24 @@ function handleUnavailable(
   markScopeUnavailable(context, refusal, history)
 }
 
-/** A 400 may be due to `limit` or to an expired cursor. Returns whether the pass restarts without that parameter. */
+/**
+ * A refusal may be due to an expired cursor, and a 400 also to `limit`. Returns whether the pass restarts without that
+ * parameter.
+ */
 function retryAnotherWay(
   { store }: EngineContext,
   { feed, unlimited }: SnapshotReads,
   pass: Segment,
+  status: number,
 ): boolean {
-  if (feed.list.paging === 'any' && pass.query?.['limit'] !== undefined && pass.cursor === null) {
+  if (pass.cursor === null) {
+    const mayBeLimit = status === 400 && feed.list.paging === 'any' && pass.query?.['limit'] !== undefined
+    if (!mayBeLimit) return false
     unlimited.add(pass.scope)
     store.segments.save({ ...pass, ...NO_PASS })
     return true
   }
-  if (pass.cursor === null) return false
+  if (!isCursorRefusal(status, pass.cursor)) return false
   restartPass(store.segments, pass, 'refused', { query: pass.query })
   return true
 }

@@ -8,7 +8,7 @@ import { dueSegments } from '../../due/due.ts'
 import { applyPage } from '../apply-page.ts'
 import { createListSources, type ListMode } from '../lists.ts'
 import { attemptsOfPage, FAILURES_OF_ONE_PAGE, isNarrowest } from '../narrowing.ts'
-import { createLoopGuards, cutOff, recoverFromDeadCursor, splitPass } from '../pass.ts'
+import { createLoopGuards, cutOff, isCursorRefusal, recoverFromDeadCursor, splitPass } from '../pass.ts'
 import { handleRefusal } from '../refusals.ts'
 import { nextCut } from './cuts.ts'
 import { narrowSpan } from './failed-span.ts'
@@ -68,7 +68,7 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
         splitter.notePage(segment)
       },
       refused(status, message) {
-        if (status === 400 && asked.cursor) recoverFromDeadCursor(store.segments, current(), 'refused')
+        if (isCursorRefusal(status, asked.cursor)) recoverFromDeadCursor(store.segments, current(), 'refused')
         else handleRefusal(context, where, feed.expected, status, message)
       },
       failed(error) {
