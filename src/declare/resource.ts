@@ -454,7 +454,7 @@ export interface SnapshotFeed {
   keyFields: readonly string[]
   /** For `keys`: keys to read even when the list does not return them. */
   always?: readonly string[]
-  /** For `keys`: the payload field with the event time, if the list returns it. */
+  /** For `keys`: the field of an item that has the event time. Undefined when the items have none. */
   timeField?: string
   /** One list per row of another table, such as CRM records per object. `always` are scopes to read in any case. */
   scope?: { table: string; column: string; always?: readonly string[] }

@@ -66,7 +66,10 @@ export interface DescribedTable {
   newestBy?: string
   /** The column with the display name of a row. */
   label?: string
-  /** For a view that is only fast for one value of this column. The view is not tested, but the tables below it are. */
+  /**
+   * A query of the view needs a condition on this column: without one it is slow. So no test reads the view. Tests read
+   * the tables below it.
+   */
   selectBy?: string
   /** Tests of the rows against other tables. */
   recounts?: readonly Recount[]

@@ -58,7 +58,7 @@ const CALLED = 'Called a hook'
 const GIVEN_UP = 'A hook failed; this call is given up'
 
 /**
- * Pause between two looks while a hook is set. Without a hook, the watch checks each minute whether a reload has set
+ * Pause between two looks at the problems while a hook is set. Without a hook, the watch checks each minute whether a reload has set
  * one.
  */
 const LOOK_MS = 15 * SECOND_MS

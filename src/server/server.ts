@@ -221,7 +221,8 @@ async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
       refuse(reply, 400, 'Invalid path')
     },
   })
-  // Node sets its own time limit again after the answer. Each part that the client reads restarts the time.
+  // Ends a connection whose client reads nothing for `requestMs`; each part that it reads restarts this limit. After the
+  // answer, Node sets a limit of its own again.
   app.addHook('onSend', async ({ raw: { socket } }) => void socket.setTimeout(requestMs))
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(SAFE_HEADERS)

@@ -10,9 +10,9 @@ import {
   isNarrowest,
   limitAfter,
   MOST_FAILURES_IN_A_ROW,
-  nextForPage,
-  nextForPass,
-  nextForPeriod,
+  stepAfterFailedPage,
+  stepAfterFailedPass,
+  stepAfterFailedPeriodPage,
 } from '../../src/engine/modes/narrowing.ts'
 import { baseQuery } from '../../src/engine/modes/timeline/query.ts'
 
@@ -103,7 +103,7 @@ describe('a failing page of a timeline', () => {
       { step: 'wait' },
     ],
   ])('a failing page %s', (_, more, next) => {
-    expect(nextForPage(page(more))).toEqual(next)
+    expect(stepAfterFailedPage(page(more))).toEqual(next)
   })
 
   test('a failing page is cut within its span until the row is alone, in some fifty steps', () => {
@@ -113,7 +113,9 @@ describe('a failing page of a timeline', () => {
         let [lower, upper] = [from, from === null ? 0 : from + span].map(ms => (ms === null ? null : at(ms)))
         let steps = 0
         for (let attempts = 3; ; attempts += 1) {
-          const next = nextForPage(page({ limit: 1, attempts, from: lower ?? null, to: upper ?? null }))
+          const next = stepAfterFailedPage(
+            page({ limit: 1, attempts, from: lower ?? null, to: upper ?? null }),
+          )
           if (next.step !== 'cut') break
           const cut = new Date(next.at).toISOString()
           expect(cut > (lower ?? '') && cut < (upper ?? '~')).toBe(true)
@@ -151,22 +153,22 @@ describe('a failing period of a log', () => {
     ],
     ['is stepped over where it is a minute', { from: at(-60_000) }, { step: 'step-over' }],
   ])('a failing period %s', (_, more, next) => {
-    expect(nextForPeriod({ ...period, from: at(-HOUR), to: at(0), ...more })).toEqual(next)
+    expect(stepAfterFailedPeriodPage({ ...period, from: at(-HOUR), to: at(0), ...more })).toEqual(next)
   })
 })
 
 test('a failing page of a list that cannot be cut is requested with fewer rows once, and then postponed', () => {
   const passed = { attempts: 1, limit: 100, code: 'server', mayPass: false }
-  expect(nextForPass(passed)).toEqual({ step: 'shrink', limit: 10 })
-  expect(nextForPass({ ...passed, limit: 10 })).toEqual({ step: 'wait' })
-  expect(nextForPass({ ...passed, attempts: 3 })).toEqual({ step: 'wait' })
+  expect(stepAfterFailedPass(passed)).toEqual({ step: 'shrink', limit: 10 })
+  expect(stepAfterFailedPass({ ...passed, limit: 10 })).toEqual({ step: 'wait' })
+  expect(stepAfterFailedPass({ ...passed, attempts: 3 })).toEqual({ step: 'wait' })
   const tooLarge = { ...passed, attempts: 3, code: 'response-too-large' }
-  expect(nextForPass(tooLarge)).toEqual({ step: 'shrink', limit: 10 })
-  expect(nextForPass({ ...passed, mayPass: true })).toEqual({ step: 'wait' })
-  expect(nextForPass({ ...passed, code: 'refused-400' })).toEqual({ step: 'wait' })
-  expect(nextForPass({ ...passed, code: 'refused-410' })).toEqual({ step: 'shrink', limit: 10 })
+  expect(stepAfterFailedPass(tooLarge)).toEqual({ step: 'shrink', limit: 10 })
+  expect(stepAfterFailedPass({ ...passed, mayPass: true })).toEqual({ step: 'wait' })
+  expect(stepAfterFailedPass({ ...passed, code: 'refused-400' })).toEqual({ step: 'wait' })
+  expect(stepAfterFailedPass({ ...passed, code: 'refused-410' })).toEqual({ step: 'shrink', limit: 10 })
   // A list that was requested without a limit is still requested without one.
-  expect(nextForPass({ ...passed, limit: 0 })).toEqual({ step: 'wait' })
+  expect(stepAfterFailedPass({ ...passed, limit: 0 })).toEqual({ step: 'wait' })
 })
 
 test('halving the keys of a request finds every bad key, whatever their number', () => {

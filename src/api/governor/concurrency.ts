@@ -111,7 +111,7 @@ export function afterConcurrencyRefusal(
   { at, othersInFlight }: { at: number; othersInFlight: number },
 ): ConcurrencyState {
   return {
-    ...withFewer(state, othersInFlight),
+    ...withLowerLimit(state, othersInFlight),
     crowded: true,
     growth: LATER_GROWTH,
     restUntil: at + Math.max(state.restMs, 2 * FIRST_REST_MS),
@@ -123,7 +123,7 @@ export function afterConcurrencyRefusal(
  * The state after a later refusal of an episode. Such a refusal only lowers the limit: if it also prolonged the rest, a
  * burst of twenty refusals would make the limit rest for ten minutes.
  */
-export function withFewer(state: ConcurrencyState, othersInFlight: number): ConcurrencyState {
+export function withLowerLimit(state: ConcurrencyState, othersInFlight: number): ConcurrencyState {
   return {
     ...state,
     limit: Math.max(1, Math.min(state.limit, othersInFlight)),

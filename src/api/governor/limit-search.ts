@@ -42,7 +42,10 @@ const NO_ANSWERS: SearchTotals = {
 
 export const NEW_SEARCH: RateSearch = { latest: [], earlier: [], range: undefined, totals: NO_ANSWERS }
 
-/** Lower end of the range, as a share of the highest rate reached: a burst may be far faster than the limit. */
+/**
+ * The lowest rate that the search considers, as a share of the highest rate reached: that rate may come from a short
+ * burst, with the limit far below it.
+ */
 const LOWEST_SHARE = 1 / 30
 /** Position of the next rate between the possible rates on a logarithmic scale: 0 is the lowest, 1 the highest. */
 const BOLDNESS = 0.7

@@ -7,7 +7,7 @@ import {
   isProven,
   MAX_CONCURRENCY,
   startConcurrency,
-  withFewer,
+  withLowerLimit,
   withoutPause,
   withProven,
 } from './concurrency.ts'
@@ -367,7 +367,7 @@ function withDoubt(state: PaceState, { at, sentAt, othersInFlight }: ThrottledEv
       times: isSameEpisode ? earlier : earlier + 1,
     },
     concurrency: isSameEpisode
-      ? withFewer(concurrency, othersInFlight.now)
+      ? withLowerLimit(concurrency, othersInFlight.now)
       : afterConcurrencyRefusal(concurrency, { at, othersInFlight: othersInFlight.now }),
   }
 }

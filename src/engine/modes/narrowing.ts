@@ -90,7 +90,7 @@ export interface FailedTimelinePage extends FailedPage {
   pagesRead: number
 }
 
-export type NextForPage =
+export type StepAfterFailure =
   /** Request the same page after a wait. */
   | { step: 'wait' }
   /** Request the same rows with `limit` rows a page. */
@@ -124,7 +124,7 @@ const MOST_ROWS_AGAIN = 100
 /** The year 1. Years before 0 are written with a sign, so their text does not sort by time. */
 const EARLIEST_MS = Date.parse('0001-01-01T00:00:00.000Z')
 
-export function nextForPage(page: FailedTimelinePage): NextForPage {
+export function stepAfterFailedPage(page: FailedTimelinePage): StepAfterFailure {
   if (!isOfThePage(page) || page.feedFailures > MOST_FAILURES_IN_A_ROW) return { step: 'wait' }
   const isAlone = isNarrowest(page.from, page.to)
   if (!isAlone && isTriedAgain(page)) return { step: 'wait' }
@@ -150,10 +150,17 @@ export interface FailedPeriodPage extends FailedPage {
 }
 
 /** A period is requested in one request, whatever its number of rows. */
-export type NextForPeriod = Extract<NextForPage, { step: 'wait' | 'step-over' }> | { step: 'cut'; at: number }
+export type StepAfterPeriodFailure =
+  | Extract<StepAfterFailure, { step: 'wait' | 'step-over' }>
+  | { step: 'cut'; at: number }
 
 /** A period is cut only if a period of the log was answered before. Otherwise the whole log may be failing. */
-export function nextForPeriod({ from, to, isAnswered, ...page }: FailedPeriodPage): NextForPeriod {
+export function stepAfterFailedPeriodPage({
+  from,
+  to,
+  isAnswered,
+  ...page
+}: FailedPeriodPage): StepAfterPeriodFailure {
   const mostFailures = page.mayPass ? FAILURES_OF_ONE_PAGE : MOST_FAILURES_IN_A_ROW
   if (from === null || to === null || !isOfThePage(page) || page.feedFailures > mostFailures)
     return { step: 'wait' }
@@ -167,7 +174,9 @@ export function nextForPeriod({ from, to, isAnswered, ...page }: FailedPeriodPag
 export const SHORTEST_PERIOD_MS = MINUTE_MS
 
 /** For a list that cannot be cut: it is read again from its top with smaller pages, once. */
-export function nextForPass(page: FailedPage): Extract<NextForPage, { step: 'wait' | 'shrink' }> {
+export function stepAfterFailedPass(
+  page: FailedPage,
+): Extract<StepAfterFailure, { step: 'wait' | 'shrink' }> {
   const [smaller = 1] = LIMITS
   const isFirst = page.attempts <= 2 || page.code === TOO_LARGE
   const isWorthIt = isFirst && isOfThePage(page) && !isTriedAgain(page) && page.limit > smaller

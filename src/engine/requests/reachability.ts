@@ -176,8 +176,8 @@ export function createReachability({
   }
 
   /**
-   * The gates of the last closing. Their times are converted only once, since the two clocks are not read at the same
-   * instant.
+   * The gates as they were last told. Their times are converted from the monotonic clock to the wall clock only once:
+   * converted again they would differ a little, and look like a change.
    */
   let told: { closed: string; gates: Gate[] } = { closed: '[]', gates: [] }
   const routeGates = (): Gate[] => {

@@ -131,7 +131,10 @@ function createSteps({
   }
 
   return {
-    /** Call it at the start: an earlier process may have changed the metadata without updating the typed tables. */
+    /**
+     * Brings the typed tables up to date at the start: an earlier process may have changed the metadata without updating
+     * them.
+     */
     begin: () =>
       db
         .transaction(() => {

@@ -100,7 +100,8 @@ function foreignObjectError(error: Error, file: string): StopError | undefined {
   const names = objects.map(({ type, name, table }) => `the ${type} ${name} on ${table}`).join(' or ')
   const drops = objects.map(({ type, name }) => `DROP ${type.toUpperCase()} ${quote(name)};`).join(' ')
   const them = objects.length === 1 ? 'it' : 'them'
-  // Keeps content out: a trigger may raise an error with text of the row, and SQLite quotes a value that it cannot use.
+  // The message must have no content of rows. A trigger may raise an error with text of the row, and SQLite quotes a
+  // value that it cannot use.
   const isOfSchema = errorCode(error) !== RAISED || objects.some(({ sql }) => sql.includes(error.message))
   const why = isOfSchema ? error.message.replace(/: ['"].*/s, ': …') : 'it raises an error'
   return new StopError(`Cannot write ${file}: ${names}, ${NOT_OWN}, fails: ${why}`, {

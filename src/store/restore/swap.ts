@@ -103,7 +103,7 @@ function putBackInUse(db: Sqlite, journalMode: unknown): void {
   try {
     db.pragma(`journal_mode = ${journalMode}`)
   } catch {
-    // The next process that opens the database for writing sets the mode.
+    // The next process that opens the database for writing sets this mode itself.
   }
   closeDatabase(db)
 }

@@ -41,7 +41,11 @@ interface IndexedTable {
   texts: Readonly<Record<string, string>>
   /** Columns of this table that the key in the index depends on. */
   keyed: readonly string[]
-  /** SQL of the key in the index. @param owner the source row to which the row belongs */
+  /**
+   * SQL for the key of a row in the index.
+   * @param row the alias of the row
+   * @param owner the alias of the source row to which it belongs
+   */
   key(row: string, owner: string): string
   /**
    * SQL condition for rows whose positions fit into the key. Other rows are not indexed: they occur only in a meeting

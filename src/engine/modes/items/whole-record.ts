@@ -97,7 +97,7 @@ function denyWithheld(context: EngineContext, work: ItemWork): void {
   else readWithheldAgain(context, work)
 }
 
-/** The row is not stored, or it is deleted. A 403 then removes no content, so it needs no confirmation. */
+/** For a 403 on a row that is not stored, or is deleted. It removes no content, so no second answer has to confirm it. */
 function noteWithheld(context: EngineContext, work: ItemWork): void {
   context.runs.counts(work.resource).rowsChanged += context.store.withhold(
     work.feed.table,

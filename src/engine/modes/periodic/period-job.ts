@@ -6,7 +6,7 @@ import type { EngineContext } from '../../context/context.ts'
 import { scaled } from '../../context/intervals.ts'
 import { applyPage } from '../apply-page.ts'
 import type { Asking } from '../lists.ts'
-import { aloneBackoffMs, attemptsOfPage, nextForPeriod } from '../narrowing.ts'
+import { aloneBackoffMs, attemptsOfPage, stepAfterFailedPeriodPage } from '../narrowing.ts'
 import { cutFailed, isCursorRefusal, restartPass } from '../pass.ts'
 import { noteUnread, putOffList, resolveUnread } from '../put-off.ts'
 import { handleRefusal } from '../refusals.ts'
@@ -69,7 +69,7 @@ function endParameterError(parameter: string): ResourceError {
   })
 }
 
-/** Carries out the step that `nextForPeriod` chooses, so that one bad entry does not make a month unreadable. */
+/** Carries out the step that `stepAfterFailedPeriodPage` chooses, so that one bad entry does not make a month unreadable. */
 function narrowPeriod(
   context: EngineContext,
   { list, feedFailures, isAnswered }: PeriodReads,
@@ -78,7 +78,7 @@ function narrowPeriod(
 ): void {
   const { segments } = context.store
   const attempts = period.attempts + 1
-  const next = nextForPeriod({
+  const next = stepAfterFailedPeriodPage({
     attempts,
     limit: 0,
     code: error.code,

@@ -32,8 +32,8 @@ export function planPeriods(context: EngineContext, id: string): void {
   // While the whole log fails, no period is added. Otherwise one would be added each hour, and all of them read after
   // the failure.
   const isTooEarly = isLoading && (end - start < HOUR_MS || backoffs.hasFailed(id, ''))
-  // If two periods were read minutes apart, for example after late answers, each would have another one follow it every
-  // hour.
+  // If two periods end minutes apart, for example after late answers, each would be followed by a period every hour, and
+  // every hour would be read twice.
   const isFollowed = schedule.isTimed && newest != null && end - start < scaled(LEAST_PERIOD_MS, options)
   if (end > start && !isFollowed && !isTooEarly) {
     const bounds = [end]

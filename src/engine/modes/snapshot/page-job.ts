@@ -7,7 +7,7 @@ import type { EngineContext } from '../../context/context.ts'
 import type { Batches } from '../../context/job.ts'
 import { applyPage } from '../apply-page.ts'
 import type { Asking } from '../lists.ts'
-import { attemptsOfPage, nextForPass } from '../narrowing.ts'
+import { attemptsOfPage, stepAfterFailedPass } from '../narrowing.ts'
 import { isCursorRefusal, NOT_FAILED, type Query, restartPass } from '../pass.ts'
 import { putOffList } from '../put-off.ts'
 import { handleRefusal } from '../refusals.ts'
@@ -79,7 +79,7 @@ function failPass(
 ): void {
   const { backoffs, schedule } = context
   const attempts = pass.attempts + 1
-  const next = nextForPass({ attempts, limit, code: error.code, mayPass: schedule.isTimed })
+  const next = stepAfterFailedPass({ attempts, limit, code: error.code, mayPass: schedule.isTimed })
   if (pass.attempts === 0) failing.add(pass.scope)
   if (schedule.isTimed && (failing.size >= FAILING_SCOPES || backoffs.hasFailed(id, '')))
     backoffs.failed(id, '')

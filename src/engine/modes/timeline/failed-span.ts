@@ -6,7 +6,7 @@ import type { TimelineFeed } from '../../../declare/resource.ts'
 import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import { newRowGraceMs } from '../../deletions/denial.ts'
-import { aloneBackoffMs, FAILURES_OF_ONE_PAGE, isSteppedOver, nextForPage } from '../narrowing.ts'
+import { aloneBackoffMs, FAILURES_OF_ONE_PAGE, isSteppedOver, stepAfterFailedPage } from '../narrowing.ts'
 import { canCutAtEdge, cutFailed, cutOff, passOfRest, type Query } from '../pass.ts'
 import { noteUnread, putOffList } from '../put-off.ts'
 import { baseQuery } from './query.ts'
@@ -22,11 +22,11 @@ export interface FailedSpan {
   feedFailures: number
 }
 
-/** Carries out the step that `nextForPage` chooses. Only `wait` and `step-over` report the failure. */
+/** Carries out the step that `stepAfterFailedPage` chooses. Only `wait` and `step-over` report the failure. */
 export function narrowSpan(context: EngineContext, span: FailedSpan): void {
   const { segment, base, error } = span
   const attempts = segment.attempts + 1
-  const next = nextForPage({
+  const next = stepAfterFailedPage({
     attempts,
     limit: Number(base['limit']),
     from: segment.from,

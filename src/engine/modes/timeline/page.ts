@@ -29,7 +29,7 @@ import {
   recoverFromDeadCursor,
 } from '../pass.ts'
 import { putOffList, resolveUnread } from '../put-off.ts'
-import { baseQuery, fullLimit, isPart, isUnbounded, nextMillisecond } from './query.ts'
+import { baseQuery, fullLimit, hasSmallerPages, isUnbounded, nextMillisecond } from './query.ts'
 import { tileByAge } from './tiling.ts'
 
 /** What the steps of a page need besides the page itself. */
@@ -90,7 +90,7 @@ function advance(
     ...segmentAfterPage(segment, page, page.items.length - edge.beyond),
     ...(isAlone ? {} : { retryAt: null }),
     query: base,
-    ...(isPart(list.feed, base) || isAlone || isEmptyPage(page) ? {} : NOT_FAILED),
+    ...(hasSmallerPages(list.feed, base) || isAlone || isEmptyPage(page) ? {} : NOT_FAILED),
     edgeAt: edge.reached,
     edgeKeys: edge.keysAtEdge,
   }

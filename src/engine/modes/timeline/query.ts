@@ -25,7 +25,7 @@ export function isUnbounded({ bounds }: TimelineFeed, query: Query): boolean {
 }
 
 /** True for a pass with smaller pages than usual, which follows a failed page. */
-export function isPart(feed: TimelineFeed, base: Query): boolean {
+export function hasSmallerPages(feed: TimelineFeed, base: Query): boolean {
   return Number(base['limit']) < fullLimit(feed)
 }
 

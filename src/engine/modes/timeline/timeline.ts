@@ -13,7 +13,7 @@ import { handleRefusal } from '../refusals.ts'
 import { nextCut } from './cuts.ts'
 import { narrowSpan } from './failed-span.ts'
 import { isUnboundedPassDue, timelineSteps } from './page.ts'
-import { baseQuery, isPart, unboundedQuery } from './query.ts'
+import { baseQuery, hasSmallerPages, unboundedQuery } from './query.ts'
 
 /**
  * Reads lists that return the newest rows first and filter only on event time. Segments cover the time axis without
@@ -53,7 +53,7 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
       request: { route: feed.list.path, path: feed.list.path, query },
       ...attemptsOfPage({
         isTimed: schedule.isTimed,
-        isPart: isPart(feed, base),
+        isPart: hasSmallerPages(feed, base),
         failures: asked.attempts + feedFailures(),
       }),
       answer(value, reply) {
