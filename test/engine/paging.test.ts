@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { refused, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
+import { refused, type ScriptedAnswer, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
 import { scriptedList } from '../support/scripted-lists.ts'
 import { message, minutesBack, outcomeOf, startTrial, stateOf, type Trial, uuid } from './trial-backfill.ts'
 
@@ -52,7 +52,7 @@ describe('the end of a list', () => {
       const cursors = () => api.requests.map(({ query }) => Number(query['cursor'] ?? 0))
       await trial.run([resource])
       expect(cursors()).toEqual(Array.from({ length: 20 }, (_, page) => page))
-      expect(reasonOf(trial, resource)).toMatch(/20 pages in a row without an item/)
+      expect(reasonOf(trial, resource)).toMatch(/20 pages in a row without a new item/)
       for (let run = 2; run <= 3; run += 1) {
         trial.passTime(8 * 86_400_000)
         await trial.run([resource])
@@ -341,4 +341,48 @@ test.each([
   expect(outcomeOf(await trial.run([resource]), resource)).toBe('complete')
   const table = resource === 'messages' ? 'message_copies' : resource
   expect(trial.column(`SELECT count(*) FROM ${table}`)).toEqual([2])
+})
+
+describe('an API that answers each cursor with the first page and a new cursor', () => {
+  const same: Readonly<Record<string, (cursor: string) => ScriptedAnswer>> = {
+    '/v1/members': () => ({ body: { data: [{ id: 'm' }], pagination: {} } }),
+    '/v1/collections': cursor => v1Page([{ id: 'c' }], cursor),
+    '/v2/messages': cursor => v2Page([message(1), message(2)], cursor),
+    '/v1/public-api-access-logs': cursor => v1Page([], cursor),
+  }
+
+  test.each([
+    ['members', '/v1/members'],
+    ['collections', '/v1/collections'],
+    ['messages', '/v2/messages'],
+    ['access_logs', '/v1/public-api-access-logs'],
+  ] as const)(
+    'gets a bounded number of requests for %s, and a reason in the state',
+    async (resource, path) => {
+      const api = await startScriptedApi()
+      let cursors = 0
+      api.on(path, () => same[path]?.(String((cursors += 1))) ?? refused(500))
+      const trial = await startTrial(api)
+      await trial.run([resource])
+      expect(api.asked(path).length).toBeLessThan(60)
+      expect(reasonOf(trial, resource)).toMatch(/20 pages in a row without a new item/)
+    },
+  )
+
+  test('gets a bounded number of requests for rows by their ids', async () => {
+    const api = await startScriptedApi()
+    let listed = [message(1), message(2)]
+    let cursors = 0
+    api.on('/v2/messages', ({ query }) =>
+      query['ids'] === undefined ? v2Page(listed) : v2Page([], String((cursors += 1))),
+    )
+    const trial = await startTrial(api)
+    await trial.run(['messages'])
+    listed = [message(1)]
+    trial.passTime(86_400_000)
+    await trial.run(['messages'])
+    expect(cursors).toBeGreaterThan(0)
+    expect(cursors).toBeLessThan(120)
+    expect(trial.column(ids)).toEqual(uuids(1, 2))
+  })
 })

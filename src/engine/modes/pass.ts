@@ -71,10 +71,10 @@ export interface LoopGuards {
   /** Whether this pass has already requested the next page. */
   repeats(segment: Segment, next: Query | null): boolean
   /**
-   * Counts the pages without an item. True when the pass has to wait, because too many came in a row. In the daemon,
-   * the pass then waits after each further empty page.
+   * Counts the pages with a next page that have brought nothing new. True when the pass has to wait, because too many
+   * came in a row. In the daemon, the pass then waits after each further page of that kind.
    */
-  isStuck(segment: Segment, page: Pick<Page, 'items' | 'next'>): boolean
+  isStuck(segment: Segment, page: Pick<Page, 'next'> & { hasNew: boolean }): boolean
   ended(segment: Segment): void
 }
 
@@ -84,7 +84,7 @@ export interface LoopGuards {
  */
 export function createLoopGuards({ isTimed }: { isTimed: boolean }): LoopGuards {
   const guards = new Map<number, CursorGuard>()
-  const empty = new Map<number, number>()
+  const fruitless = new Map<number, number>()
   return {
     asking({ id, cursor }) {
       if (cursor === null) guards.delete(id)
@@ -94,12 +94,12 @@ export function createLoopGuards({ isTimed }: { isTimed: boolean }): LoopGuards 
     },
     ended: ({ id }) => {
       guards.delete(id)
-      empty.delete(id)
+      fruitless.delete(id)
     },
-    isStuck({ id, attempts }, page) {
-      const inARow = isEmptyPage(page) ? (empty.get(id) ?? 0) + 1 : 0
-      const isTooMany = inARow > 0 && inARow >= (isTimed && attempts > 0 ? 1 : MOST_EMPTY_PAGES)
-      empty.set(id, isTooMany ? 0 : inARow)
+    isStuck({ id, attempts }, { next, hasNew }) {
+      const inARow = next === null || hasNew ? 0 : (fruitless.get(id) ?? 0) + 1
+      const isTooMany = inARow > 0 && inARow >= (isTimed && attempts > 0 ? 1 : MOST_FRUITLESS_PAGES)
+      fruitless.set(id, isTooMany ? 0 : inARow)
       return isTooMany
     },
     repeats: ({ id }, next) => next !== null && guards.get(id)?.wasSent(JSON.stringify(next)) === true,
@@ -111,13 +111,13 @@ export const isEmptyPage = ({ items, next }: Pick<Page, 'items' | 'next'>): bool
   items.length === 0 && next !== null
 
 /**
- * A list that is filtered at the server may have this many empty pages in a row. More look like a fault, and are read
- * ever more slowly.
+ * A list that is filtered at the server may have this many empty pages in a row. More, or as many pages with items that
+ * earlier ones had, look like a fault, and are read ever more slowly.
  */
-const MOST_EMPTY_PAGES = 20
+export const MOST_FRUITLESS_PAGES = 20
 
-export const emptyPagesError = (): ResourceError =>
-  new ResourceError(`The API returned ${MOST_EMPTY_PAGES} pages in a row without an item`, {
+export const fruitlessPagesError = (): ResourceError =>
+  new ResourceError(`The API returned ${MOST_FRUITLESS_PAGES} pages in a row without a new item`, {
     code: 'paging-empty',
     hint: 'parley goes on with the next page later. If the error persists, report it to the provider of the API.',
   })

@@ -26,7 +26,7 @@ import {
 } from '../../follow-ups/associations.ts'
 import { keyOf } from '../../parse/key.ts'
 import { byRange } from '../../scheduler/batch-plan.ts'
-import { deadCursorError } from '../pass.ts'
+import { deadCursorError, fruitlessPagesError, MOST_FRUITLESS_PAGES } from '../pass.ts'
 import type { ScopeList } from '../refused-scope.ts'
 import { type ItemHandler, type ItemWork, readAgain, recheckAfter, rejectScope } from './item-handler.ts'
 
@@ -154,6 +154,8 @@ function storeLinks(context: EngineContext, work: ItemWork, value: unknown, repl
   context.runs.counts(work.resource).rowsRead += keys.length
   const gathered = [...new Set([...work.gathered, ...keys])]
   if (page.next !== null && work.asked.includes(page.next['cursor'] ?? '')) throw deadCursorError('repeated')
+  if (page.next !== null && work.asked.length >= gathered.length + MOST_FRUITLESS_PAGES)
+    throw fruitlessPagesError()
   if (page.next !== null) {
     if (work.ticket === undefined) {
       work.ticket = reply.ticket

@@ -9,7 +9,7 @@ import type { EngineContext } from '../../context/context.ts'
 import type { Keys, Reply, Source } from '../../context/job.ts'
 import { writeRows } from '../../follow-ups/write.ts'
 import { ATTEMPTS_OF_A_PART, halves } from '../narrowing.ts'
-import { deadCursorError } from '../pass.ts'
+import { deadCursorError, fruitlessPagesError, MOST_FRUITLESS_PAGES } from '../pass.ts'
 import { putOff } from '../put-off.ts'
 import { refusalError } from '../refusals.ts'
 import { refuseTasks } from '../refused-scope.ts'
@@ -61,13 +61,15 @@ type Present = ReadonlyMap<string, StoredItem | undefined>
 interface KeyPage extends NamedKeys {
   /** The records of earlier pages. */
   present: Present
+  /** How many pages of the answer were read. */
+  pages: number
   /** True for a part of a request that failed as a whole. */
   isPart: boolean
 }
 
 function firstPage(tasks: readonly Task[], isPart = false): KeyPage | undefined {
   const [first] = tasks
-  return first && { tasks, first, cursor: null, present: new Map(), isPart }
+  return first && { tasks, first, cursor: null, present: new Map(), pages: 0, isPart }
 }
 
 export function createKeySource(
@@ -173,7 +175,9 @@ function storeAnswer(
   const stored = storeRecords(context, work, { records, scope: page.first.scope, reply })
   const present = new Map([...page.present, ...stored])
   if (next !== null && next['cursor'] === page.cursor?.['cursor']) throw deadCursorError('repeated')
-  if (next !== null) return { ...page, cursor: next, present }
+  const pages = page.pages + 1
+  if (next !== null && pages > page.tasks.length + MOST_FRUITLESS_PAGES) throw fruitlessPagesError()
+  if (next !== null) return { ...page, cursor: next, present, pages }
   for (const task of page.tasks) {
     if (present.has(task.key)) reads.found(task, present.get(task.key))
     else reads.missing(task)

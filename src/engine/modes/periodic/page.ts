@@ -9,7 +9,8 @@ import type { EngineContext } from '../../context/context.ts'
 import { scaled } from '../../context/intervals.ts'
 import { storeRows } from '../../follow-ups/write.ts'
 import { type PageSteps, type ParsedPage, segmentAfterPage } from '../apply-page.ts'
-import { endPassOf, type LoopGuards, NOT_FAILED, restartPass } from '../pass.ts'
+import { endPassOf, fruitlessPagesError, type LoopGuards, NOT_FAILED, restartPass } from '../pass.ts'
+import { putOffList } from '../put-off.ts'
 import { continuePeriods } from './periods.ts'
 import type { UndatedEntries } from './undated-entries.ts'
 
@@ -97,6 +98,13 @@ function advance(
   const isPast = isEndIgnored && listed.length > 0 && listed.every(isBefore)
   if (page.next === null || isPast) endPeriod(context, reads, reached)
   else if (reads.guards.repeats(segment, page.next)) restartPass(segments, segment, 'repeated', NOT_FAILED)
+  else if (reads.guards.isStuck(segment, { next: page.next, hasNew: page.items.length > 0 }))
+    putOffList(
+      context,
+      { resource: reads.list.resource, feed: reads.list.id },
+      reached,
+      fruitlessPagesError(),
+    )
   else segments.save(reached)
 }
 

@@ -17,7 +17,7 @@ import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
 import { keyOf } from '../../parse/key.ts'
 import { type ListPage, type PageSteps, type StoringSteps, segmentAfterPage } from '../apply-page.ts'
 import {
-  emptyPagesError,
+  fruitlessPagesError,
   isEmptyPage,
   type LoopGuards,
   NOT_FAILED,
@@ -59,6 +59,11 @@ interface ListedKey {
   sortAt: string | null
 }
 
+/** Whether a page shows a key that no earlier page of the pass has shown. */
+interface HasNew {
+  hasNew: boolean
+}
+
 /**
  * `findMissingRows` only notes the keys that a page shows. The end of the pass finds the missing rows. `advance`
  * returns the batches of `endPass` after the first, which runs in the transaction of the final page.
@@ -66,17 +71,18 @@ interface ListedKey {
 export function snapshotSteps(
   context: EngineContext,
   reads: SnapshotReads,
-): PageSteps<Listed, void, Batches | undefined> {
+): PageSteps<Listed, HasNew, Batches | undefined> {
   const { resource, id, feed } = reads
   return {
     ...storingSteps(context, reads),
     findMissingRows({ page, parsed, segment: { scope } }) {
       const keys = parsed.keys.map(({ key }) => key)
       if (isOfRows(feed)) endProbes(context, { resource, probe: `${id}.probe`, scope }, keys)
-      for (const key of keys) context.store.seen.note(id, scope, key)
+      const added = keys.filter(key => context.store.seen.note(id, scope, key))
       if (keys.length < page.items.length) context.store.seen.noteUnnamed(id, scope)
+      return { hasNew: added.length > 0 }
     },
-    advance: read => advance(context, reads, read),
+    advance: (read, found) => advance(context, reads, read, found),
   }
 }
 
@@ -206,6 +212,7 @@ function advance(
   context: EngineContext,
   reads: SnapshotReads,
   { page, segment }: ListPage,
+  { hasNew }: HasNew,
 ): Batches | undefined {
   const { segments } = context.store
   const { resource, id, feed, guards } = reads
@@ -230,8 +237,8 @@ function advance(
     return batches.next().done ? undefined : batches
   } else if (guards.repeats(pass, page.next)) {
     restartPass(segments, pass, 'repeated', { query: pass.query })
-  } else if (guards.isStuck(pass, page)) {
-    putOffList(context, { resource, feed: id }, reached, emptyPagesError())
+  } else if (guards.isStuck(pass, { next: page.next, hasNew })) {
+    putOffList(context, { resource, feed: id }, reached, fruitlessPagesError())
   } else {
     segments.save(reached)
   }

@@ -19,8 +19,8 @@ import { isNarrowest, limitAfter } from '../narrowing.ts'
 import {
   canCutAtEdge,
   cutOff,
-  emptyPagesError,
   endPassOf,
+  fruitlessPagesError,
   isEmptyPage,
   type LoopGuards,
   NOT_FAILED,
@@ -100,8 +100,8 @@ function advance(
   else if (limit > Number(base['limit']) && edge.reached !== null && canCutAtEdge(reached))
     enlargePages(context, list.feed, reached, { at: edge.reached, limit })
   else if (work.guards.repeats(segment, page.next)) recoverFromDeadCursor(segments, reached, 'repeated')
-  else if (work.guards.isStuck(segment, page))
-    putOffList(context, { resource: list.resource, feed: list.id }, reached, emptyPagesError())
+  else if (work.guards.isStuck(segment, { next: page.next, hasNew: edge.hasNew }))
+    putOffList(context, { resource: list.resource, feed: list.id }, reached, fruitlessPagesError())
   else if (edge.reached !== null && edge.reached > (segment.from ?? '') && context.schedule.isLong(segment)) {
     const rest = cutOff(segments, reached, edge.reached)
     // The rest belongs to the current pass of the newest segment, so it is due at once, even if it was listed recently.
@@ -187,6 +187,8 @@ interface Edge {
   /** Time of the oldest row that the pass has read so far. */
   reached: string | null
   keysAtEdge: readonly string[]
+  /** Whether the page has rows beyond `edgeAt` and `edgeKeys` of the checkpoint, or rows without a time. */
+  hasNew: boolean
   /** The pass has read its whole segment. */
   isEnd: boolean
   /** Number of rows on the page that belong to other segments. */
@@ -217,6 +219,7 @@ function passEdge(
   const atEdge = items
     .filter(({ cells }) => cells[timeIndex] === reached)
     .map(({ cells }) => String(cells[keyIndex]))
+  const keysAtEdge = reached === segment.edgeAt ? [...new Set([...segment.edgeKeys, ...atEdge])] : atEdge
   return {
     above: isTop ? segment.to : segment.edgeAt,
     aboveIncluded: !isTop,
@@ -224,7 +227,11 @@ function passEdge(
     belowIncluded: isEnd,
     seen: new Set([...items.map(({ cells }) => String(cells[keyIndex])), ...segment.edgeKeys]),
     reached,
-    keysAtEdge: reached === segment.edgeAt ? [...new Set([...segment.edgeKeys, ...atEdge])] : atEdge,
+    keysAtEdge,
+    hasNew:
+      reached !== segment.edgeAt ||
+      keysAtEdge.length > segment.edgeKeys.length ||
+      times.length < items.length,
     isEnd,
     beyond: items.filter(({ cells }) => isBeyond(cells[timeIndex]) || isAbove(cells[timeIndex])).length,
   }

@@ -8,7 +8,8 @@ import type { Prepare } from '../../database/sqlite-types.ts'
  * million rows, so every function except `hasAtLeast` handles a bounded number of keys.
  */
 export interface Seen {
-  note(feed: string, scope: string, key: string): void
+  /** Returns whether the pass has not seen the key before. */
+  note(feed: string, scope: string, key: string): boolean
   /** Notes that the pass has seen items without an id: any row that it did not see may be one of them. */
   noteUnnamed(feed: string, scope: string): void
   hasUnnamed(feed: string, scope: string): boolean
@@ -48,9 +49,7 @@ export function createSeen(prepare: Prepare): Seen {
        SELECT key FROM sync_seen WHERE feed = @feed AND scope = @scope LIMIT +@atMost)`,
   )
   return {
-    note: (feed, scope, key) => {
-      note.run(feed, scope, key)
-    },
+    note: (feed, scope, key) => note.run(feed, scope, key).changes > 0,
     noteUnnamed: (feed, scope) => {
       note.run(feed, scope, UNNAMED)
     },
