@@ -529,6 +529,20 @@ function damageTable(file: string, table: string): void {
   writeFileSync(file, bytes.fill(0xa5, (page - 1) * size, page * size))
 }
 
+test('views that an older version created, with the same migrations, are a note', async () => {
+  const around = backfilled()
+  openSqlite(around.file)
+    .exec("DROP VIEW periods; CREATE VIEW periods AS SELECT 'last week' AS period")
+    .close()
+  expect(await findings(around)).toContainEqual(
+    expect.objectContaining({
+      mark: 'note',
+      check: 'columns',
+      found: expect.stringMatching(/^older than parley/),
+    }),
+  )
+})
+
 test('a check of a damaged bookkeeping table reports that it did not run, and the others still run', async () => {
   const around = backfilled()
   damageTable(around.file, 'sync_meta')

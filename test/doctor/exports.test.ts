@@ -24,7 +24,7 @@ test('an export from before the last purge is named until the folder is exported
   purge('2026-01-02T00:00:00.000Z')
   const [finding] = exportFindings(store.db, findingsOf('exports'))
   expect(finding).toMatchObject({ mark: 'warning', found: expect.stringContaining(folder) })
-  expect(finding?.hint).toContain(`parley export parquet ${folder}`)
+  expect(finding?.hint).toContain(`parley export parquet '${folder}'`)
 
   // An export of some tables leaves the files of others as they were.
   expect(JSON.parse((await run('--tables', 'members', '--json')).stdout)).toMatchObject({
