@@ -11,8 +11,8 @@
  *   message texts are read.
  */
 
-import { fstatSync, readFileSync, writeSync } from 'node:fs'
-import { isatty } from 'node:tty'
+import { readFileSync, writeSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { EXIT_STATUS, errorCode, StopError } from './base/errors.ts'
 import { keepDebuggerClosed } from './base/process-signals.ts'
 import { runCommandLine } from './command-line/command-line.ts'
@@ -55,8 +55,8 @@ function ignoreLostReaders(): void {
  */
 function standardOutput(): Output {
   const { fd } = process.stdout
-  const found = fstatSync(fd)
-  if (!found.isFile() && (!found.isCharacterDevice() || isatty(fd))) return process.stdout
+  // Not by `fstat`: after that of a pipe, Node 20 does not follow the links of modules.
+  if (process.stdout instanceof Socket) return process.stdout
   return {
     write(text) {
       const bytes = Buffer.from(text)

@@ -16,7 +16,7 @@ days AS (
 done AS (
   SELECT t.team_id, d.week, c.kind, c.conversation_id, c.is_external
   FROM days d
-  JOIN conversations c ON c.day = d.day AND c.is_readable
+  JOIN conversations c ON c.day = d.day AND CASE WHEN c.kind = 'meeting' AND NOT c.is_readable THEN 0 ELSE 1 END = 1
   JOIN conversation_people r ON r.kind = c.kind AND r.conversation_id = c.conversation_id
     AND r.role IN ('FROM', 'owner', 'attendee')
   JOIN live_team_members t ON t.member_id = r.member_id
