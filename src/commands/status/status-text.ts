@@ -36,8 +36,8 @@ export function statusPage(report: StatusReport, { now, columns }: StatusPageOpt
   const width = columns ?? Number.POSITIVE_INFINITY
   const resources = failingFirst(report.resources)
   const { lines, left } = fitTable(resourceColumns(now), resources, width)
-  // For a resource in its first read, the state column says enough. For resources that are on hold because of the API, one
-  // line below the table has the reason.
+  // For a resource in its first read, the state column says enough. For resources that are on hold because of the API, the
+  // page begins with the reason.
   const reasons = resources.flatMap(row =>
     row.reason === null || row.state === 'backfilling' || (row.state === 'on hold' && report.api !== null)
       ? []
