@@ -222,7 +222,7 @@ async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
     },
   })
   // Ends a connection whose client reads nothing for `requestMs`; each part that it reads restarts this limit. After the
-  // answer, Node sets a limit of its own again.
+  // answer, Node sets another limit.
   app.addHook('onSend', async ({ raw: { socket } }) => void socket.setTimeout(requestMs))
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(SAFE_HEADERS)
