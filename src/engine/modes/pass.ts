@@ -96,8 +96,8 @@ export function createLoopGuards({ isTimed }: { isTimed: boolean }): LoopGuards 
       guards.delete(id)
       fruitless.delete(id)
     },
-    isStuck({ id, attempts }, { next, hasNew }) {
-      const inARow = next === null || hasNew ? 0 : (fruitless.get(id) ?? 0) + 1
+    isStuck({ id, attempts }, page) {
+      const inARow = isFruitless(page) ? (fruitless.get(id) ?? 0) + 1 : 0
       const isTooMany = inARow > 0 && inARow >= (isTimed && attempts > 0 ? 1 : MOST_FRUITLESS_PAGES)
       fruitless.set(id, isTooMany ? 0 : inARow)
       return isTooMany
@@ -106,9 +106,9 @@ export function createLoopGuards({ isTimed }: { isTimed: boolean }): LoopGuards 
   }
 }
 
-/** Whether a page without an item has a next page. Such a page does not count as a success after failures. */
-export const isEmptyPage = ({ items, next }: Pick<Page, 'items' | 'next'>): boolean =>
-  items.length === 0 && next !== null
+/** A page with a next page that has brought nothing new. It does not count as a success after failures. */
+export const isFruitless = ({ next, hasNew }: Pick<Page, 'next'> & { hasNew: boolean }): boolean =>
+  next !== null && !hasNew
 
 /**
  * A list that is filtered at the server may have this many empty pages in a row. More, or as many pages with items that

@@ -18,7 +18,7 @@ import { keyOf } from '../../parse/key.ts'
 import { type ListPage, type PageSteps, type StoringSteps, segmentAfterPage } from '../apply-page.ts'
 import {
   fruitlessPagesError,
-  isEmptyPage,
+  isFruitless,
   type LoopGuards,
   NOT_FAILED,
   restartPass,
@@ -216,7 +216,7 @@ function advance(
 ): Batches | undefined {
   const { segments } = context.store
   const { resource, id, feed, guards } = reads
-  const pass = { ...segment, ...(isEmptyPage(page) ? {} : NOT_FAILED) }
+  const pass = { ...segment, ...(isFruitless({ next: page.next, hasNew }) ? {} : NOT_FAILED) }
   const limit = largerLimit(page, pass, reads.unlimited)
   const totalSize = sizeAfterPage(pass, page)
   const resized = totalSize === SIZE_CHANGED

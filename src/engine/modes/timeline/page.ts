@@ -21,7 +21,7 @@ import {
   cutOff,
   endPassOf,
   fruitlessPagesError,
-  isEmptyPage,
+  isFruitless,
   type LoopGuards,
   NOT_FAILED,
   passOfRest,
@@ -90,7 +90,9 @@ function advance(
     ...segmentAfterPage(segment, page, page.items.length - edge.beyond),
     ...(isAlone ? {} : { retryAt: null }),
     query: base,
-    ...(hasSmallerPages(list.feed, base) || isAlone || isEmptyPage(page) ? {} : NOT_FAILED),
+    ...(hasSmallerPages(list.feed, base) || isAlone || isFruitless({ next: page.next, hasNew: edge.hasNew })
+      ? {}
+      : NOT_FAILED),
     edgeAt: edge.reached,
     edgeKeys: edge.keysAtEdge,
   }
