@@ -361,7 +361,10 @@ describe('an API that answers each cursor with the first page and a new cursor',
     async (resource, path) => {
       const api = await startScriptedApi()
       let cursors = 0
-      api.on(path, () => same[path]?.(String((cursors += 1))) ?? refused(500))
+      api.on(path, () => {
+        cursors += 1
+        return same[path]?.(String(cursors)) ?? refused(500)
+      })
       const trial = await startTrial(api)
       await trial.run([resource])
       expect(api.asked(path).length).toBeLessThan(60)
@@ -373,9 +376,11 @@ describe('an API that answers each cursor with the first page and a new cursor',
     const api = await startScriptedApi()
     let listed = [message(1), message(2)]
     let cursors = 0
-    api.on('/v2/messages', ({ query }) =>
-      query['ids'] === undefined ? v2Page(listed) : v2Page([], String((cursors += 1))),
-    )
+    api.on('/v2/messages', ({ query }) => {
+      if (query['ids'] === undefined) return v2Page(listed)
+      cursors += 1
+      return v2Page([], String(cursors))
+    })
     const trial = await startTrial(api)
     await trial.run(['messages'])
     listed = [message(1)]
