@@ -190,8 +190,8 @@ test('halving the keys of a request finds every bad key, whatever their number',
 })
 
 test('a bad key is retried after growing waits, finally once a week', () => {
-  const hours = [1, 2, 3, 7, 8, 100].map(failures => aloneBackoffMs(failures) / 3_600_000)
-  expect(hours).toEqual([2, 4, 8, 128, 168, 168])
+  const hours = [1, 2, 3, 4, 10, 11, 100].map(failures => aloneBackoffMs(failures) / 3_600_000)
+  expect(hours).toEqual([0.25, 0.5, 1, 2, 128, 168, 168])
 })
 
 test.each([

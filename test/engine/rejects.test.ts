@@ -1,7 +1,17 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { resourceNamed } from '../../src/catalog/catalog.ts'
 import type { ResourceName } from '../../src/declare/resource-names.ts'
-import { numberedPage, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
+import { recordOutcome } from '../../src/engine/run/round-end.ts'
+import {
+  numberedPage,
+  refused,
+  type ScriptedAnswer,
+  startScriptedApi,
+  v1Page,
+  v2Page,
+} from '../support/scripted-api.ts'
 import { message, startTrial } from './trial-backfill.ts'
+import { startTimed } from './trial-timed.ts'
 
 const DAY = 86_400_000
 const UNRESOLVED = 'SELECT count(*) FROM sync_rejects WHERE resolved_at IS NULL'
@@ -159,4 +169,93 @@ test('a text of another form leaves the stored text and is a reject', async () =
   text = 'hello again'
   expect(await read()).toEqual(['hello again'])
   expect(trial.column(UNRESOLVED)).toEqual([0])
+})
+
+const READ_ONE_BY_ONE = [
+  ['meetings', '/v1/meetings', '/v1/meetings/{id}', v1Page, 'meeting_id', { overview_status: 'COMPLETED' }],
+  ['playbooks', '/v1/playbooks', '/v1/playbooks/{id}', numberedPage, 'id', {}],
+] as const
+
+describe.each(READ_ONE_BY_ONE)(
+  'a listed record of %s whose single read fails',
+  (resource, list, single, pageOf, id, fields) => {
+    const startFailing = async () => {
+      const api = await startScriptedApi()
+      const state = {
+        isListed: true,
+        answer: (): ScriptedAnswer => refused(500),
+      }
+      api.on(list, () => pageOf([{ [id]: 'one' }, ...(state.isListed ? [{ [id]: 'two' }] : [])]))
+      api.on(single, ({ params: [key] }) =>
+        key === 'two' ? state.answer() : { body: { data: { [id]: key, ...fields } } },
+      )
+      const trial = await startTrial(api)
+      return {
+        state,
+        async rejected() {
+          await trial.run(['activities', resource])
+          trial.passTime(2 * DAY)
+          return trial.column(`SELECT rejected FROM sync_status WHERE resource = '${resource}'`)[0]
+        },
+        reads: () =>
+          trial.all(`SELECT key FROM sync_tasks WHERE feed = '${resource}.detail' AND key = 'two'`),
+        stored: () => trial.column(`SELECT id FROM ${resource}`),
+      }
+    }
+
+    test.each([
+      ['with a fault of the server', refused(500)],
+      ['with a refusal', refused(422)],
+      ['with another record', { body: { data: { [id]: 'three', ...fields } } }],
+    ])('%s counts as rejected until it is stored', async (_, answer) => {
+      const { state, rejected, stored } = await startFailing()
+      state.answer = () => answer
+      expect([await rejected(), await rejected()]).toEqual([1, 1])
+      expect(stored()).toEqual(['one'])
+      state.answer = () => ({ body: { data: { [id]: 'two', ...fields } } })
+      expect(await rejected()).toBe(0)
+      expect(stored()).toEqual(['one', 'two'])
+    })
+
+    test('counts as rejected until it is refused as absent', async () => {
+      const { state, rejected } = await startFailing()
+      expect(await rejected()).toBe(1)
+      state.answer = () => refused(404)
+      expect(await rejected()).toBe(0)
+    })
+
+    test('counts as rejected until no list has shown it for a week, and is then read no more', async () => {
+      const { state, rejected, reads } = await startFailing()
+      expect(await rejected()).toBe(1)
+      state.isListed = false
+      expect([await rejected(), await rejected(), await rejected(), await rejected()]).toEqual([1, 1, 1, 0])
+      expect(reads()).toEqual([])
+    })
+  },
+)
+
+test('the daemon resolves the reject of a single read that fails two days after a list has shown its record', async () => {
+  const api = await startScriptedApi()
+  let listed = ['one', 'two']
+  api.on('/v1/meetings', () => v1Page(listed.map(meeting_id => ({ meeting_id }))))
+  api.on('/v1/meetings/{id}', ({ params: [id] }) =>
+    id === 'two' ? refused(500) : { body: { data: { meeting_id: id, overview_status: 'COMPLETED' } } },
+  )
+  const trial = await startTrial(api)
+  const timed = await startTimed(api, trial, ['activities', 'meetings'])
+  const rejectedAfterADay = async () => {
+    await timed.drain()
+    for (const name of ['activities', 'meetings'] as const) {
+      await trial.store.transaction(() => recordOutcome(timed.context, resourceNamed(name), true))
+      timed.context.runs.begin(name)
+    }
+    timed.passTime(DAY)
+    for (const name of ['activities', 'meetings'] as const) timed.readAgain(name)
+    return trial.column(UNRESOLVED)[0]
+  }
+  expect(await rejectedAfterADay()).toBe(1)
+  listed = ['one']
+  const later = [await rejectedAfterADay(), await rejectedAfterADay(), await rejectedAfterADay()]
+  expect(later.at(-1)).toBe(0)
+  expect(trial.column("SELECT key FROM sync_tasks WHERE feed = 'meetings.detail'")).toEqual(['one'])
 })

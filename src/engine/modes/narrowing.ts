@@ -1,6 +1,6 @@
 import type { RetryCause } from '../../api/classify.ts'
 import { type Backoff, longestBackoffMs } from '../../base/backoff.ts'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/clock.ts'
+import { DAY_MS, MINUTE_MS } from '../../base/clock.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import { WEEK_MS } from '../context/intervals.ts'
 
@@ -36,7 +36,7 @@ export function attemptsOfPage({
 type Growth = Omit<Backoff, 'jitter'>
 
 /** The wait of a key, or of a span that cannot be divided further. */
-const ALONE: Growth = { firstMs: 2 * HOUR_MS, mostMs: WEEK_MS }
+const ALONE: Growth = { firstMs: 15 * MINUTE_MS, mostMs: WEEK_MS }
 
 /**
  * The most failures in a row that narrowing one page can cause. After more failures, the whole list counts as failing.

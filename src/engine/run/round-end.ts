@@ -109,6 +109,31 @@ function resolveRejects(context: EngineContext, resource: Resource, before: stri
     if (read.length === all.length) rejects.resolve(feed, null, before, context.now())
     else if (isScoped) for (const { scope } of read) rejects.resolve(feed, scope, before, context.now())
   }
+  resolveUnnamed(context, resource, before)
+}
+
+/**
+ * Resolves the rejects of single reads that fail, once no list and no row has named their key since the round began, and
+ * drops these reads.
+ */
+function resolveUnnamed(context: EngineContext, resource: Resource, roundStartedAt: string): void {
+  const { rejects, tasks, stored, dueClock } = context.store
+  const roundMs = Math.max(0, context.clock.now() - Date.parse(roundStartedAt))
+  // A naming is noted once a day.
+  const namedSince = dueClock.after(-roundMs - scaled(DAY_MS, context.options))
+  for (const {
+    id: feed,
+    feed: { stores, table },
+  } of itemsOf(resource)) {
+    if (stores !== 'row') continue
+    for (const key of rejects.scopesOf(feed)) {
+      const task = tasks.find({ feed, key })
+      const isNamed = (task?.namedAt ?? '') >= namedSince || stored.isNamed({ table, key })
+      if (task?.failures === 0 || (task && isNamed)) continue
+      rejects.resolve(feed, key, '~', context.now())
+      if (task && stored.state({ table, scope: '', key }) === 'unknown') tasks.remove(task)
+    }
+  }
 }
 
 function isReadAsDue(context: EngineContext, resource: Resource): boolean {

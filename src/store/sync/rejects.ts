@@ -17,6 +17,8 @@ export interface Rejects {
    * not rejected them again. A null scope means all scopes.
    */
   resolve(feed: string, scope: string | null, before: string, now: string): void
+  /** The scopes of the feed's unresolved items. */
+  scopesOf(feed: string): string[]
 }
 
 export function createRejects(prepare: Prepare): Rejects {
@@ -29,7 +31,11 @@ export function createRejects(prepare: Prepare): Rejects {
     `UPDATE sync_rejects SET resolved_at = ? WHERE _feed = ? AND _scope = coalesce(?, _scope)
        AND resolved_at IS NULL AND last_seen_at < ?`,
   )
+  const scopes = prepare<string>(
+    'SELECT DISTINCT _scope FROM sync_rejects WHERE _feed = ? AND resolved_at IS NULL',
+  ).pluck()
   return {
+    scopesOf: feed => scopes.all(feed),
     note({ resource, feed, scope, item, reason }, now) {
       const text = encodeJson(item)
       const digest = createHash('sha256').update(`${feed}\u0000${scope}\u0000${text}`).digest('base64')

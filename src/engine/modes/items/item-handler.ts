@@ -1,6 +1,7 @@
 import { readSingle } from '../../../api/paging.ts'
 import { longestBackoffMs } from '../../../base/backoff.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../base/clock.ts'
+import type { ParleyError } from '../../../base/errors.ts'
 import { type DeclaredFeed, feedNamed } from '../../../catalog/feeds.ts'
 import type { ItemFeed, ReadRequest } from '../../../declare/resource.ts'
 import type { RowKey, Suspicion } from '../../../store/deletions/suspicions.ts'
@@ -26,6 +27,8 @@ export interface ItemHandler {
   answer(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void
   /** Handles a refusal, such as a 404, that the feed declares as `absent` or `withheld`. */
   absent(context: EngineContext, work: ItemWork, meaning: 'absent' | 'withheld'): void
+  /** Called after a failed read was put off. */
+  failed?(context: EngineContext, work: ItemWork, error: ParleyError): void
   /** The task that requests a denied row once more; undefined when a list decides whether the row is gone. */
   taskOf?(store: Store, read: Pick<ItemWork, 'id' | 'feed'>, row: DeniedRow): TaskKey | undefined
 }

@@ -148,10 +148,17 @@ function askItem(context: EngineContext, { where, feed, handler }: ItemReads, wo
       const list = meaning === 'unavailable' ? handler.list?.(work) : undefined
       if (list) refuseTasks(context, { where, scope: task.scope, tasks: [task], status, message }, list)
       else if (meaning === undefined || meaning === 'unavailable') throw refusalError(status, message)
-      else handler.absent(context, work, meaning)
+      else {
+        // There is nothing to store, whatever an earlier answer was.
+        store.rejects.resolve(where.feed, rejectScope(task), '~', context.now())
+        handler.absent(context, work, meaning)
+      }
       if (demand) store.tasks.demand(demand)
     },
-    failed: (error: ParleyError) => putOff(context, where, [task], error),
+    failed(error: ParleyError) {
+      putOff(context, where, [task], error)
+      handler.failed?.(context, work, error)
+    },
   }
 }
 

@@ -1,7 +1,9 @@
 import { longestBackoffMs } from '../../../base/backoff.ts'
 import { DAY_MS, MINUTE_MS } from '../../../base/clock.ts'
+import type { ParleyError } from '../../../base/errors.ts'
 import { columnAt, resourceNamed } from '../../../catalog/catalog.ts'
 import { listsOf } from '../../../catalog/feeds.ts'
+import type { ReadRequest } from '../../../declare/resource.ts'
 import type { RowState } from '../../../store/rows/row-state.ts'
 import type { EngineContext } from '../../context/context.ts'
 import { MONTH_MS, scaled, WEEK_MS } from '../../context/intervals.ts'
@@ -15,6 +17,7 @@ import {
   readAgain,
   recheckAfter,
   recordOf,
+  rejectScope,
   rereadAfterMs,
   rowOf,
   waitUntilReady,
@@ -26,6 +29,7 @@ import {
 export const rowAnswer: ItemHandler = {
   answer: storeRow,
   absent: rowAbsent,
+  failed: rowFailed,
   // The list also shows rows whose content is withheld, so only the single read can confirm such a denial.
   taskOf: (_store, { id }, { key, means }) => (means === 'withheld' ? { feed: id, key } : undefined),
 }
@@ -59,6 +63,22 @@ function storeRow(context: EngineContext, work: ItemWork, value: unknown, reply:
   const happenedAt = typeof time === 'string' ? time : task.sortAt
   if (ready) readAgain(context, work, rereadAfterMs(context, happenedAt))
   else waitUntilReady(context, work)
+}
+
+/**
+ * Notes a record that is published and cannot be stored, since its read fails. Without a reject, the resource would be
+ * complete although the record is missing. A key that nothing names any more is dropped.
+ */
+function rowFailed(context: EngineContext, work: ItemWork, error: ParleyError): void {
+  const { stored, rejects, tasks } = context.store
+  const { feed, task } = work
+  const state = stored.state(rowOf(work))
+  if (state === 'open' || state === 'withheld') return
+  if (isListed(context, work) || isNamed(context, work)) {
+    const item = { [(feed.read as ReadRequest).identity ?? 'id']: task.key }
+    const reason = `The API fails to answer for this record, and a later run requests it again: ${error.message}`
+    rejects.note({ ...whereOf(work), scope: rejectScope(task), item, reason }, context.now())
+  } else if (state === 'unknown') tasks.remove(task)
 }
 
 /** Handles a refusal. What it means depends on the stored row, and on whether the list names this row. */
@@ -137,13 +157,16 @@ const NAMED_FOR_MS = WEEK_MS
  * (`isUndecided`).
  */
 function askUnknown(context: EngineContext, work: ItemWork): void {
-  const { tasks, dueClock } = context.store
-  const { namedAt } = tasks.find(work.task) ?? work.task
-  const isListed = namedAt !== null && namedAt > dueClock.after(-scaled(NAMED_FOR_MS, context.options))
-  if (isListed && work.task.attempts === 0 && !isAlwaysRead(work))
+  const isKnownToList = isListed(context, work)
+  if (isKnownToList && work.task.attempts === 0 && !isAlwaysRead(work))
     recheckAfter(context, work, scaled(SOON_MS, context.options))
-  else if (isListed || isNamed(context, work)) askGrowing(context, work)
-  else tasks.remove(work.task)
+  else if (isKnownToList || isNamed(context, work)) askGrowing(context, work)
+  else context.store.tasks.remove(work.task)
+}
+
+function isListed({ store, options }: EngineContext, { task }: ItemWork): boolean {
+  const { namedAt } = store.tasks.find(task) ?? task
+  return namedAt !== null && namedAt > store.dueClock.after(-scaled(NAMED_FOR_MS, options))
 }
 
 /**
