@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import { createLoopGuards } from '../../src/engine/modes/pass.ts'
+import type { Segment } from '../../src/store/sync/segments.ts'
 import { refused, type ScriptedAnswer, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
 import { scriptedList } from '../support/scripted-lists.ts'
 import { message, minutesBack, outcomeOf, startTrial, stateOf, type Trial, uuid } from './trial-backfill.ts'
+import { startTimed } from './trial-timed.ts'
 
+const HOUR = 3_600_000
 const BOUNDS = { time: 'received_at', from: 'received_from', to: 'received_to' } as const
 
 const reasonOf = (trial: Trial, resource: string) =>
@@ -372,6 +376,28 @@ describe('an API that answers each cursor with the first page and a new cursor',
     },
   )
 
+  test('gives each entry of the access log once, and the log waits longer after each further page', async () => {
+    const api = await startScriptedApi()
+    const trial = await startTrial(api)
+    const entries = [1, 2, 3].map(minutes => ({
+      occurred_at: new Date(trial.clock.now() - minutes * 60_000).toISOString(),
+      path: '/a',
+    }))
+    let cursors = 0
+    api.on('/v1/public-api-access-logs', () => {
+      cursors += 1
+      return v1Page(entries, String(cursors))
+    })
+    const timed = await startTimed(api, trial, ['access_logs'])
+    const attempts = async () => {
+      await timed.drain()
+      timed.passTime(HOUR)
+      return trial.column('SELECT max(attempts) FROM sync_segments')[0]
+    }
+    expect([await attempts(), await attempts(), await attempts()]).toEqual([1, 2, 3])
+    expect(trial.column('SELECT count(*) FROM access_logs')).toEqual([3])
+  })
+
   test('gets a bounded number of requests for rows by their ids', async () => {
     const api = await startScriptedApi()
     let listed = [message(1), message(2)]
@@ -390,4 +416,16 @@ describe('an API that answers each cursor with the first page and a new cursor',
     expect(cursors).toBeLessThan(120)
     expect(trial.column(ids)).toEqual(uuids(1, 2))
   })
+})
+
+test.each([
+  ['with the next cursor, and the same entries', '2', ['a', 'b'], true],
+  ['with the next cursor, and other entries', '2', ['a', 'c'], false],
+  ['with the next cursor, and no entry', '2', [], false],
+  ['that is requested again, since it could not be stored', '1', ['a', 'b'], false],
+] as const)('whether a page repeats the one before it: a page %s', (_, cursor, entries, expected) => {
+  const guards = createLoopGuards({ isTimed: true })
+  const segment = (at: string) => ({ id: 1, cursor: { cursor: at } }) as Partial<Segment> as Segment
+  guards.isSamePage(segment('1'), ['a', 'b'])
+  expect(guards.isSamePage(segment(cursor), entries)).toBe(expected)
 })

@@ -75,6 +75,11 @@ export interface LoopGuards {
    * came in a row. In the daemon, the pass then waits after each further page of that kind.
    */
   isStuck(segment: Segment, page: Pick<Page, 'next'> & { hasNew: boolean }): boolean
+  /**
+   * Whether the page before this one in the pass had the same entries. For lists whose entries have no id.
+   * @param digests of the entries, in order
+   */
+  isSamePage(segment: Segment, digests: readonly string[]): boolean
   ended(segment: Segment): void
 }
 
@@ -85,16 +90,29 @@ export interface LoopGuards {
 export function createLoopGuards({ isTimed }: { isTimed: boolean }): LoopGuards {
   const guards = new Map<number, CursorGuard>()
   const fruitless = new Map<number, number>()
+  const latestPages = new Map<number, { cursor: string; entries: string }>()
+  const forget = (id: number) => {
+    guards.delete(id)
+    latestPages.delete(id)
+  }
   return {
     asking({ id, cursor }) {
-      if (cursor === null) guards.delete(id)
+      if (cursor === null) forget(id)
       const guard = guards.get(id) ?? createCursorGuard()
       guards.set(id, guard)
       if (cursor !== null) guard.sent(JSON.stringify(cursor))
     },
     ended: ({ id }) => {
-      guards.delete(id)
+      forget(id)
       fruitless.delete(id)
+    },
+    isSamePage({ id, cursor: query }, digests) {
+      const [cursor, entries] = [JSON.stringify(query), digests.join()]
+      const latest = latestPages.get(id)
+      // A page that is requested again has the cursor that it had.
+      const isSame = entries !== '' && latest?.entries === entries && latest.cursor !== cursor
+      if (!isSame) latestPages.set(id, { cursor, entries })
+      return isSame
     },
     isStuck({ id, attempts }, page) {
       const inARow = isFruitless(page) ? (fruitless.get(id) ?? 0) + 1 : 0

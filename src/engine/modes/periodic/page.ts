@@ -9,7 +9,14 @@ import type { EngineContext } from '../../context/context.ts'
 import { scaled } from '../../context/intervals.ts'
 import { storeRows } from '../../follow-ups/write.ts'
 import { type PageSteps, type ParsedPage, segmentAfterPage } from '../apply-page.ts'
-import { endPassOf, fruitlessPagesError, type LoopGuards, NOT_FAILED, restartPass } from '../pass.ts'
+import {
+  endPassOf,
+  fruitlessPagesError,
+  isFruitless,
+  type LoopGuards,
+  NOT_FAILED,
+  restartPass,
+} from '../pass.ts'
 import { putOffList } from '../put-off.ts'
 import { continuePeriods } from './periods.ts'
 import type { UndatedEntries } from './undated-entries.ts'
@@ -33,9 +40,11 @@ export interface PeriodReads {
 interface Entries {
   /** All entries of the page. */
   listed: readonly ParsedItem[]
-  /** The entries that belong to the period. */
+  /** The entries that belong to the period; none when the page repeats the one before it. */
   inside: readonly ParsedItem[]
   numbered: Numbered
+  /** False for a page without entries, or with those of the page before it. */
+  hasNew: boolean
 }
 
 /** A log only grows, so no entry is ever missing. The page that reveals an ignored end parameter is not stored. */
@@ -54,8 +63,13 @@ export function periodSteps(
       const report = context.parsing.report(where, '')
       const listed = page.items.flatMap(item => parse(item, report) ?? [])
       if (!isEndIgnored && listed.some(entry => isBeyond(timeOf(entry), segment))) return undefined
-      const inside = listed.filter(entry => isInside(timeOf(entry), segment))
-      return { listed, inside, numbered: identify(inside, timeOf, segment) }
+      const digests = listed.map(digestOfEntry)
+      const isSame = reads.guards.isSamePage(segment, digests)
+      // Equal entries may be different ones, but a whole page of different entries is not there twice.
+      const isRepeated = isSame && new Set(digests).size > 1
+      const inside = listed.filter(entry => !isRepeated && isInside(timeOf(entry), segment))
+      const numbered = identify(inside, timeOf, segment)
+      return { listed, inside, numbered, hasNew: listed.length > 0 && !isSame }
     },
     countOf: ({ listed }) => listed.length,
     storeRows({ parsed: { numbered }, segment, reply }) {
@@ -83,22 +97,27 @@ export function timeColumn({ table, time }: PeriodicFeed): (entry: ParsedItem) =
 function advance(
   context: EngineContext,
   reads: PeriodReads,
-  { page, segment, parsed }: ParsedPage<Entries>,
+  { page, segment, parsed: { listed, inside, numbered, hasNew } }: ParsedPage<Entries>,
   isEndIgnored: boolean,
 ): void {
   const { segments } = context.store
-  const { listed, inside, numbered } = parsed
   const timeOf = timeColumn(reads.list.feed)
   // Undated entries appear in every period. If they counted, no period would be empty, and older periods would be added
   // without end.
   const dated = inside.filter(entry => timeOf(entry) !== null).length
   const { edgeAt, edgeKeys } = numbered
-  const reached = { ...segmentAfterPage(segment, page, dated), ...NOT_FAILED, edgeAt, edgeKeys }
+  const isNothingNew = isFruitless({ next: page.next, hasNew })
+  const reached = {
+    ...segmentAfterPage(segment, page, dated),
+    ...(isNothingNew ? {} : NOT_FAILED),
+    edgeAt,
+    edgeKeys,
+  }
   const isBefore = (entry: ParsedItem) => (timeOf(entry) ?? '') < (segment.from ?? '')
   const isPast = isEndIgnored && listed.length > 0 && listed.every(isBefore)
   if (page.next === null || isPast) endPeriod(context, reads, reached)
   else if (reads.guards.repeats(segment, page.next)) restartPass(segments, segment, 'repeated', NOT_FAILED)
-  else if (reads.guards.isStuck(segment, { next: page.next, hasNew: page.items.length > 0 }))
+  else if (reads.guards.isStuck(segment, { next: page.next, hasNew }))
     putOffList(
       context,
       { resource: reads.list.resource, feed: reads.list.id },
@@ -137,7 +156,7 @@ function identify(
 ): Numbered {
   const counted = new Map<string, number>()
   for (const digest of period.edgeKeys) counted.set(digest, (counted.get(digest) ?? 0) + 1)
-  const digests = entries.map(({ cells, extra }) => digestOf(JSON.stringify([...cells.slice(1), extra])))
+  const digests = entries.map(digestOfEntry)
   const items = entries.map((entry, index) => {
     const digest = digests[index] ?? ''
     const number = counted.get(digest) ?? 0
@@ -153,6 +172,9 @@ function identify(
   const carried = edgeAt === period.edgeAt ? period.edgeKeys : []
   return { items, edgeAt, edgeKeys: [...carried, ...atEdge] }
 }
+
+const digestOfEntry = ({ cells, extra }: ParsedItem): string =>
+  digestOf(JSON.stringify([...cells.slice(1), extra]))
 
 function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32)
