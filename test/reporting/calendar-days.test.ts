@@ -56,6 +56,21 @@ test.each([
   expect([utc_from, (Date.parse(utc_to) - Date.parse(utc_from)) / 3_600_000]).toEqual([from, hours])
 })
 
+test.each([
+  ['Asia/Tokyo', '2026-03-04', '00:00', '09:00'],
+  // Clocks are set back at the end of the day.
+  ['Africa/Cairo', '2026-10-29', '06:00', '15:00'],
+  ['Africa/Cairo', '2026-04-24', '06:00', '15:00'],
+  ['America/Santiago', '2026-04-04', '12:00', '21:00'],
+  ['America/Santiago', '2026-09-06', '12:00', '21:00'],
+  ['Europe/Berlin', '2026-03-29', '07:00', '16:00'],
+  ['Europe/Berlin', '2026-10-25', '08:00', '17:00'],
+  ['Australia/Lord_Howe', '2026-04-05', '22:30', '07:30'],
+])('in %s, work on %s lasts from %s to %s UTC', (timeZone, day, from, to) => {
+  const { work_from, work_to } = dayIn(day, { timeZone, workdays: [1, 2, 3, 4, 5, 6, 7] })
+  expect([work_from?.slice(11, 16), work_to?.slice(11, 16)]).toEqual([from, to])
+})
+
 test.each(['Europe/Berlin', 'Australia/Lord_Howe', 'Asia/Kolkata', 'Africa/Casablanca', 'Pacific/Apia'])(
   'days of %s follow each other without a gap',
   timeZone => {

@@ -1,5 +1,5 @@
 import { DAY_MS, HOUR_MS, isoInstant, MINUTE_MS } from '../../base/clock.ts'
-import { createDayBegin } from '../../base/time-zone.ts'
+import { createDayBegin, createLocalHour } from '../../base/time-zone.ts'
 
 /** The local days of a time zone, with the weeks, quarters and years that a company counts in. Pure. */
 
@@ -50,15 +50,16 @@ export function calendarDays(
   const begin = Date.UTC(first, 0, 1) / DAY_MS
   const end = Date.UTC(last + 1, 0, 1) / DAY_MS
   const beginOf = createDayBegin(rules.timeZone)
+  const hourOf = createLocalHour(rules.timeZone)
   const days: CalendarDay[] = []
   let from = beginOf(begin)
   let worked = 0
   for (let number = begin; number < end; number += 1) {
     const to = beginOf(number + 1)
     const day = dayOf(number, rules)
-    // Counted back from the end of the day: clocks are changed at night, before work begins.
+    const bounds = { from, to }
     const instant = (minute: number) =>
-      day.is_workday === 0 ? null : isoInstant(to - DAY_MS + minute * MINUTE_MS)
+      day.is_workday === 0 ? null : isoInstant(instantOf(minute, bounds, hourOf))
     days.push({
       ...day,
       utc_from: isoInstant(from),
@@ -71,6 +72,20 @@ export function calendarDays(
     from = to
   }
   return days
+}
+
+/**
+ * When the clocks show a minute of a day. They are set forward or back at night: at the begin of the day, so that its
+ * minutes are counted back from its end, or at its end.
+ */
+function instantOf(
+  minute: number,
+  { from, to }: { from: number; to: number },
+  hourOf: (ms: number) => number,
+): number {
+  const fromEnd = to - DAY_MS + minute * MINUTE_MS
+  const isUsual = to - from === DAY_MS || hourOf(fromEnd) === Math.floor(minute / 60) % 24
+  return isUsual ? fromEnd : from + minute * MINUTE_MS
 }
 
 const textOf = (number: number) => new Date(number * DAY_MS).toISOString().slice(0, 10)
