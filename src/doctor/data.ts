@@ -7,7 +7,9 @@ import type { DataTestKind } from '../store/data-tests/plan.ts'
 import { type DataTestResult, readShares, runDataTests, type ShareResult } from '../store/data-tests/run.ts'
 import { hasColumn } from '../store/database/existing-tables.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import { foreignReportObjects } from '../store/reporting/derived-tables.ts'
+import { foreignReportObjects, reportTablesIn } from '../store/reporting/derived-tables.ts'
+import { waitingKeys } from '../store/reporting/waiting-keys.ts'
+import { META, readMeta } from '../store/sync/meta.ts'
 import { countText } from '../terminal/wording.ts'
 import { type Finding, findingsOf } from './finding.ts'
 
@@ -15,7 +17,7 @@ import { type Finding, findingsOf } from './finding.ts'
 
 interface DataContext {
   db: Sqlite
-  /** Whether a process writes the database: what is computed from other tables may then be half a minute late. */
+  /** Whether a process writes the database. */
   isWritten: boolean
 }
 
@@ -26,12 +28,13 @@ export function* dataFindings({ db, isWritten }: DataContext): Generator<Finding
   const foreign = foreignReportObjects(db)
   const tables = describedTables(db).filter(({ name }) => !foreign.includes(name))
   const computed = new Set(tables.flatMap(({ name, area }) => (area === 'reports' ? name : [])))
+  const late = isWritten ? LATE : isBehind(db) ? BEHIND : undefined
   const missing = new Set<string>()
   const passed: DataTestResult[] = []
   for (const result of runDataTests(db, tables)) {
     if ('missing' in result) missing.add(result.missing)
     else if (result.rows === 0) passed.push(result)
-    else yield unmet(result, { mayBeLate: isWritten && result.test.reads.some(name => computed.has(name)) })
+    else yield unmet(result, result.test.reads.some(name => computed.has(name)) ? late : undefined)
   }
   for (const share of readShares(db)) yield shareFinding(share)
   for (const kind of KINDS) {
@@ -47,18 +50,27 @@ function describedTables(db: Sqlite): readonly DescribedTable[] {
   return hasTyped ? [...DICTIONARY, ...readCrmTables(sql => db.prepare(sql))] : DICTIONARY
 }
 
-function unmet(result: DataTestResult, { mayBeLate }: { mayBeLate: boolean }): Finding {
+/** Whether the tables for reports are not yet computed from what was read last, for example since a backfill was stopped. */
+function isBehind(db: Sqlite): boolean {
+  const { conversations } = reportTablesIn(db)
+  return conversations && (readMeta(db, META.reportRules) === undefined || waitingKeys(db) > 0)
+}
+
+/** @param late what to do when the table may be computed later than the rows that it is computed from */
+function unmet(result: DataTestResult, late: string | undefined): Finding {
   const { test, rows, of, keys } = result
   const line = findingsOf(test.kind)
   const data = { table: test.table, columns: test.columns, rows, ...(of !== undefined && { of }), keys }
   if (!test.isPromised) return { ...line.note(noteText(result)), data }
   const found = `${unmetText(result)}${keysText(rows, keys)}`
-  if (mayBeLate) return { ...line.warning(found, LATE), data }
+  if (late !== undefined) return { ...line.warning(found, late), data }
   return { ...line.wrong(found, EXIT_STATUS.databaseUnavailable, HINT), data }
 }
 
 const LATE =
   'A process writes the database, and tables for reports follow half a minute later. Run parley doctor --data again in a minute.'
+const BEHIND =
+  'Tables for reports are computed at the end of parley backfill, and by parley daemon. Run one of them, then parley doctor --data again.'
 const HINT =
   'Run parley backfill, or restart parley daemon, then run parley doctor --data again. Please report what is left.'
 

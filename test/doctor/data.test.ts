@@ -168,14 +168,22 @@ describe('a warehouse that is not as its descriptions promise', () => {
     ])
   })
 
-  test('a table for reports that a running process may write in a moment is a warning', () => {
+  test.each([
+    ['written by nobody', '', false, 'wrong'],
+    ['that a running process may write in a moment', '', true, 'warning'],
+    ['behind what was read', 'INSERT INTO _waiting_keys (kind, key) VALUES (1, 1)', false, 'warning'],
+    [
+      'that a stopped backfill has not computed',
+      `DELETE FROM sync_meta WHERE key = '${META.reportRules}'`,
+      false,
+      'warning',
+    ],
+  ])('the finding about a table for reports, %s, is marked by its cause', (_, sql, isWritten, mark) => {
     const { db } = changed(
-      'DELETE FROM calendar WHERE day = (SELECT day FROM calendar ORDER BY day LIMIT 1 OFFSET 9)',
+      `DELETE FROM calendar WHERE day = (SELECT day FROM calendar ORDER BY day LIMIT 1 OFFSET 9); ${sql}`,
     )
-    const marks = (isWritten: boolean) =>
-      findingsIn(db, isWritten).flatMap(({ mark, data }) => (data?.table === 'calendar' ? mark : []))
-    expect(marks(false)).toEqual(['wrong'])
-    expect(marks(true)).toEqual(['warning'])
+    const found = findingsIn(db, isWritten).filter(({ data }) => data?.table === 'calendar')
+    expect(found.map(finding => finding.mark)).toEqual([mark])
   })
 })
 
