@@ -125,12 +125,16 @@ const PAIRS_RECOUNTS: readonly Recount[] = [
   },
 ]
 
+/** SQL for the local day of the latest upkeep of the tables for reports. A meeting after it is planned. */
+export const FOLLOWED_DAY =
+  "(SELECT json_extract(value, '$.today') FROM sync_meta WHERE key = 'report_rules')"
+
 const RECORD_ACTIVITY_RECOUNTS: readonly Recount[] = [
   {
     about: 'its counts are those of record_conversations',
     columns: ['object', 'record_id', 'meetings', 'mails', 'last_day'],
     ours: 'SELECT object, record_id, meetings, mails, last_day FROM record_activity',
-    base: `SELECT object, record_id, count(CASE WHEN kind = 'meeting' THEN 1 END), count(CASE WHEN kind = 'mail' THEN 1 END), max(day)
+    base: `SELECT object, record_id, count(CASE WHEN kind = 'meeting' THEN 1 END), count(CASE WHEN kind = 'mail' THEN 1 END), max(CASE WHEN day <= ${FOLLOWED_DAY} THEN day END)
       FROM record_conversations GROUP BY object, record_id`,
   },
 ]
@@ -320,7 +324,10 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
         { unit: 'persons', example: '3' },
       ],
       first_meeting_day: day('Local day of the first meeting.', 'There is no meeting with a known time.'),
-      last_day: day('Local day of the last conversation of the record.', 'No time is known.'),
+      last_day: day(
+        'Local day of the last conversation of the record. A planned meeting is none yet.',
+        'No time is known.',
+      ),
       last_theirs_day: day(
         'Local day on which they last wrote, or last were in a meeting.',
         'They never did, or no time is known.',
@@ -542,7 +549,7 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       form: 'view',
       area: 'reports',
       about:
-        'One run of e-mails of one side that the other has not answered yet, in the e-mails that threads connect. An e-mail of the same instant is no answer.',
+        'One run of e-mails of one side that the other has not answered yet, in the e-mails that threads connect. An e-mail of the same instant is no answer, and one among us neither asks nor answers.',
       newestBy: 'asked_at',
     },
     {

@@ -392,7 +392,10 @@ export const DEAL_FACTS: DescribedTable = (() => {
         { unit: 'persons', example: '3' },
       ],
       first_meeting_day: day('Local day of the first meeting.', 'There is no meeting with a known time.'),
-      last_day: day('Local day of the last conversation.', 'There is none with a known time.'),
+      last_day: day(
+        'Local day of the last conversation. A planned meeting is none yet.',
+        'There is none with a known time.',
+      ),
       last_theirs_day: day(
         'Local day on which they last wrote, or last were in a meeting.',
         'They never did.',

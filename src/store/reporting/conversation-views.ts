@@ -1,4 +1,4 @@
-import { HOW, positionOf, ROLES } from './conversations.ts'
+import { addressNamed, HOW, positionOf, ROLES } from './conversations.ts'
 import { AS_OF, TODAY } from './periods.ts'
 import { localDay } from './roles-in-table.ts'
 
@@ -12,20 +12,10 @@ const ROLE_NAME = `CAST(CASE x.role ${Object.entries(ROLES)
   .map(([name, role]) => `WHEN ${role} THEN '${role >= ROLES.OWNER ? name.toLowerCase() : name}'`)
   .join(' ')} END AS TEXT)`
 
-/** SQL for the name that the person `p` has in the meeting. */
-const NAME_IN_MEETING = `coalesce(
-      (SELECT a.name FROM meeting_attendees a WHERE a.meeting_id = c.conversation_id AND lower(trim(a.email)) = p.person_id
-        ORDER BY a.position LIMIT 1),
-      CASE WHEN x.role = ${ROLES.OWNER} THEN (SELECT m.owner_name FROM meetings m WHERE m.id = c.conversation_id) END)`
-
+/** SQL for the share of the person `p`. A speaker whose name tells of no address has a separate row. */
 const SPEAKER_RATIO = `CASE WHEN c.kind = 'meeting' THEN (
       SELECT CASE WHEN count(*) = count(s.speaker_ratio) THEN sum(s.speaker_ratio) END FROM meeting_speakers s
-      WHERE s.meeting_id = c.conversation_id AND s.speaker_name = ${NAME_IN_MEETING}
-        AND (SELECT count(DISTINCT who) FROM (
-          SELECT coalesce(nullif(lower(trim(b.email)), ''), b.position) AS who FROM meeting_attendees b
-            WHERE b.meeting_id = s.meeting_id AND b.name = s.speaker_name
-          UNION ALL SELECT lower(trim(o.owner_email)) FROM meetings o
-            WHERE o.id = s.meeting_id AND o.owner_name = s.speaker_name)) < 2) END`
+      WHERE s.meeting_id = c.conversation_id AND ${addressNamed('s.meeting_id', 's.speaker_name')} = p.person_id) END`
 
 /** SQL for the working hours from the first day of the calendar to an instant. */
 const workHoursTo = (instant: string) => `(SELECT d.work_hours_before

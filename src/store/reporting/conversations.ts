@@ -66,13 +66,21 @@ const MEETING_PEOPLE = `SELECT m.id, ${ROLES.OWNER} AS role, lower(trim(m.owner_
   FROM json_each(:keys) k CROSS JOIN meetings m ON m.id = k.value AND m.access IS NOT 'withheld'
   CROSS JOIN meeting_attendees a ON a.meeting_id = m.id`
 
-/** Speakers whose name no owner or attendee with an address has. */
+/**
+ * SQL for the address of the only one who has a name in a meeting, its owner or an attendee. NULL when nobody or several
+ * have it; a number when the only one has no address.
+ */
+export const addressNamed = (meeting: string, name: string): string =>
+  `(SELECT CASE WHEN count(who) = 1 THEN max(who) END FROM (
+    SELECT coalesce(nullif(lower(trim(b.email)), ''), b.position) AS who FROM meeting_attendees b
+      WHERE b.meeting_id = ${meeting} AND b.name = ${name}
+    UNION SELECT nullif(lower(trim(o.owner_email)), '') FROM meetings o WHERE o.id = ${meeting} AND o.owner_name = ${name}))`
+
+/** Speakers whose name tells of no address. */
 const SPEAKERS = `SELECT m.id, s.position, coalesce(s.speaker_ratio > 0, 0) AS hasSaid
   FROM json_each(:keys) k CROSS JOIN meetings m ON m.id = k.value AND m.access = 'open'
   CROSS JOIN meeting_speakers s ON s.meeting_id = m.id
-  WHERE (s.speaker_name IS NOT m.owner_name OR trim(coalesce(m.owner_email, '')) = '')
-    AND NOT EXISTS (SELECT 1 FROM meeting_attendees a
-      WHERE a.meeting_id = s.meeting_id AND a.name = s.speaker_name AND trim(coalesce(a.email, '')) <> '')`
+  WHERE typeof(${addressNamed('s.meeting_id', 's.speaker_name')}) <> 'text'`
 
 /** Speakers have negative numbers in place of the internal numbers of people. */
 const speakerNumber = (position: number): number => -1 - position

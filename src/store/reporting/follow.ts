@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Clock } from '../../base/clock.ts'
+import { type Clock, isoInstant } from '../../base/clock.ts'
 import { createLocalHour } from '../../base/time-zone.ts'
 import { INTERNAL_SOURCES } from '../changes/divisions.ts'
 import type { NotedChanges } from '../changes/noted-changes.ts'
@@ -11,6 +11,7 @@ import { createConversationPeople, createConversations } from './conversations.t
 import type { Deriving } from './derivation.ts'
 import { DERIVED_SQL } from './derived-tables.ts'
 import { createCompanies, createContacts, createParties, createPeople } from './people.ts'
+import { COMPLETE_AS_OF } from './periods.ts'
 import { createRecordActivity } from './record-activity.ts'
 import type { ReportConfig } from './report-settings.ts'
 import { createThreads } from './threads.ts'
@@ -40,7 +41,7 @@ export function stepAfter(keys: number, tookMs: number): number {
 interface FollowDeps {
   db: Sqlite
   prepare: Prepare
-  clock: Pick<Clock, 'elapsed'>
+  clock: Pick<Clock, 'elapsed' | 'now'>
   changes: Pick<NotedChanges, 'wholeTable'>
   transaction<T>(work: () => T): Promise<T>
 }
@@ -52,7 +53,7 @@ export interface Rules {
 }
 
 /** Raise the number in this text when rows are derived in another way. */
-const TABLES = createHash('sha256').update(`1 ${DERIVED_SQL}`).digest('hex')
+const TABLES = createHash('sha256').update(`2 ${DERIVED_SQL}`).digest('hex')
 
 /** By rule: the kinds of keys that are followed again when the rule changes. */
 const FOLLOWS_RULE: Readonly<Record<string, readonly KeyKind[]>> = {
@@ -80,6 +81,10 @@ export function createFollow({
   const meta = createMeta(prepare)
   const waiting = createWaitingKeys(prepare)
   const objectNames = prepare<string>('SELECT name FROM crm_objects ORDER BY name').pluck()
+  /** The local day of the clock, or of what was read last where the clock is behind it. */
+  const latestDay = prepare<string | null>(
+    `SELECT day FROM calendar WHERE utc_from <= max(?, coalesce(${COMPLETE_AS_OF}, '')) ORDER BY utc_from DESC LIMIT 1`,
+  ).pluck()
   let steps: { of: string; by: Readonly<Record<KeyKind, (keys: never[]) => void>> } | undefined
 
   const rulesOf = (rules: Rules, crm: Deriving['crm']): Readonly<Record<string, unknown>> => {
@@ -90,6 +95,7 @@ export function createFollow({
       tables: [TABLES, onlyRow(lastMigration)],
       zone: calendar.timeZone,
       days: [rules.days[0]?.day, rules.days.at(-1)?.day],
+      today: latestDay.get(isoInstant(clock.now())),
       work: [calendar.workdays, calendar.holidays, calendar.workFrom, calendar.workTo, replyLimitDays],
       domains: [rules.internalDomains, partnerDomains],
       contacts: [crm.contacts, crm.contactObject],
@@ -103,6 +109,7 @@ export function createFollow({
     const differs = (rule: string) => JSON.stringify(stored[rule]) !== JSON.stringify(now[rule])
     const kinds = Object.entries(FOLLOWS_RULE).flatMap(([rule, follow]) => (differs(rule) ? follow : []))
     waiting.addAll([...new Set(kinds)])
+    if (differs('today')) waiting.addAfter([stored['today'], now['today']].map(String).toSorted()[0] ?? '')
     if (differs('days')) waiting.addOutside(days[0]?.day ?? '', days.at(-1)?.day ?? '')
     meta.set(META.reportRules, JSON.stringify(now))
     followChanges(db)

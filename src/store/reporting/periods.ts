@@ -40,10 +40,13 @@ const dayAt = (instant: string) =>
 
 const NOW = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
 
-/** SQL for the instant up to which the warehouse is complete, or now. */
-export const AS_OF = `coalesce((SELECT min(complete_as_of) FROM sync_resources
+/** SQL for the instant up to which the warehouse is complete; NULL while history is loading. */
+export const COMPLETE_AS_OF = `(SELECT min(complete_as_of) FROM sync_resources
     WHERE resource IN (SELECT value FROM json_each(coalesce((SELECT value FROM sync_meta WHERE key = 'chosen_resources'), '[]')))
-      AND unavailable_since IS NULL), ${NOW})`
+      AND unavailable_since IS NULL)`
+
+/** SQL for that instant, or now. */
+export const AS_OF = `coalesce(${COMPLETE_AS_OF}, ${NOW})`
 
 /** SQL for the local day up to which the warehouse is complete. */
 export const TODAY = dayAt(AS_OF)

@@ -1,3 +1,4 @@
+import { FOLLOWED_DAY } from '../../dictionary/conversation-tables.ts'
 import { HOW } from './conversations.ts'
 import { createDerivedRows, type DerivedRow, type Deriving, rowsFor } from './derivation.ts'
 
@@ -10,12 +11,13 @@ const COUNTS = {
   mails_out: "c.kind = 'mail' AND c.side = 'ours'",
 }
 
+const dayWhere = (condition: string) => `CASE WHEN c.day <= t.today AND ${condition} THEN c.day END`
+
 const DAYS = {
-  first_meeting_day: "min(CASE WHEN c.kind = 'meeting' THEN c.day END)",
-  last_day: 'max(c.day)',
-  last_theirs_day:
-    "max(CASE WHEN c.side = 'theirs' OR (c.kind = 'meeting' AND c.is_external = 1) THEN c.day END)",
-  last_two_way_day: 'max(CASE WHEN c._is_two_way = 1 THEN c.day END)',
+  first_meeting_day: `min(${dayWhere("c.kind = 'meeting'")})`,
+  last_day: `max(${dayWhere('true')})`,
+  last_theirs_day: `max(${dayWhere("(c.side = 'theirs' OR (c.kind = 'meeting' AND c.is_external = 1))")})`,
+  last_two_way_day: `max(${dayWhere('c._is_two_way = 1')})`,
 }
 
 const SUMS: Readonly<Record<string, string>> = {
@@ -39,7 +41,7 @@ const ENGAGED = `(SELECT count(DISTINCT h.party_id) FROM _record_conversations q
 const ACTIVITY = `SELECT r._id, r.object, r.record_id, ${ENGAGED} AS engaged_people, ${Object.entries(SUMS)
   .map(([name, sum]) => `${sum} AS ${name}`)
   .join(', ')}
-  FROM json_each(:keys) k CROSS JOIN record_activity r ON r._id = k.value
+  FROM (SELECT ${FOLLOWED_DAY} AS today) t CROSS JOIN json_each(:keys) k CROSS JOIN record_activity r ON r._id = k.value
   CROSS JOIN _record_conversations p ON p.record = r._id CROSS JOIN conversations c ON c._id = p.conversation
   GROUP BY r._id`
 

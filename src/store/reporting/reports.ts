@@ -1,4 +1,4 @@
-import { type Clock, isoInstant } from '../../base/clock.ts'
+import { type Clock, HOUR_MS, isoInstant } from '../../base/clock.ts'
 import { CRM_ROLES, type CrmRoles, type RoleObject } from '../../config/crm-roles.ts'
 import type { NotedChanges } from '../changes/noted-changes.ts'
 import { createCrmFieldReader } from '../crm/sql.ts'
@@ -105,7 +105,9 @@ export function createReports({ db, prepare, clock, changes, transaction, commit
   return {
     async update(config) {
       const year = new Date(clock.now()).getUTCFullYear()
-      const given = [config, year, onlyRow(dataVersion), commits()]
+      // A planned meeting counts once its day has begun, though nothing else has changed.
+      const hour = Math.floor(clock.now() / HOUR_MS)
+      const given = [config, year, hour, onlyRow(dataVersion), commits()]
       if (given.every((one, at) => one === before?.[at]) && clock.elapsed() < countAgainAt) return undefined
       const problems = await updateSettings(config)
       const { deals, conversations } = reportTablesIn(db)

@@ -151,23 +151,23 @@ FROM (
 
 /** SQL for the domain in a text that may be the address of a page. */
 function domainIn(value: string): string {
-  const host = `replace(replace(replace(lower(${value}), 'https://', ''), 'http://', ''), 'www.', '')`
-  return `CAST(nullif(substr(${host}, 1, coalesce(nullif(instr(${host}, '/'), 0), length(${host}) + 1) - 1), '') AS TEXT)`
+  const afterScheme = `(SELECT substr(a, coalesce(nullif(instr(a, '://'), 0) + 3, 1)) || '/' AS a FROM (SELECT lower(trim(${value})) AS a))`
+  const host = `(SELECT substr(a, 1, instr(replace(replace(replace(a, '?', '/'), '#', '/'), ':', '/'), '/') - 1) AS a FROM ${afterScheme})`
+  return `(SELECT CAST(nullif(CASE WHEN a LIKE 'www.%' THEN substr(a, 5) ELSE a END, '') AS TEXT) FROM ${host})`
 }
 
 const NUMBERS_OF_DEALS = ['meetings', 'mails', 'mails_in', 'mails_out', 'engaged_people']
 const DAYS_OF_DEALS = ['first_meeting_day', 'last_day', 'last_theirs_day', 'last_two_way_day']
 
-/** Dates in `crm_record_changes` are JSON texts, which sort like the dates. */
 function dealFactsView(settings: StoredSettings): string {
   const object = textLiteral(settings.get('crm.deal.object') ?? '')
-  const closeDate = textLiteral(settings.get('crm.deal.close_date') ?? '')
   return `
 SELECT d.*, ${NUMBERS_OF_DEALS.map(name => `CAST(coalesce(a.${name}, 0) AS INTEGER) AS ${name}`).join(', ')},
   ${DAYS_OF_DEALS.map(name => `a.${name}`).join(', ')},
   CAST(max(0, t.day_number - l.day_number) AS INTEGER) AS days_silent,
-  CAST((SELECT count(*) FROM crm_record_changes h WHERE h.object = ${object} AND h.record_id = d.deal_id
-    AND h.field = ${closeDate} AND h.old_value GLOB '"[0-9]*' AND h.new_value GLOB '"[0-9]*' AND h.new_value > h.old_value) AS INTEGER) AS slips,
+  CAST((SELECT count(CASE WHEN v.close_date > v.before THEN 1 END) FROM (
+    SELECT close_date, lag(close_date) OVER (ORDER BY from_at) AS before FROM deal_versions
+    WHERE deal_id = d.deal_id) v) AS INTEGER) AS slips,
   CAST(CASE WHEN d.outcome = 'open' AND d.close_date < t.day THEN 1 ELSE 0 END AS INTEGER) AS is_past_close_date
 FROM deals d LEFT JOIN record_activity a ON a.object = ${object} AND a.record_id = d.deal_id
 LEFT JOIN calendar l ON l.day = a.last_day LEFT JOIN calendar t ON t.day = ${TODAY}`

@@ -40,6 +40,8 @@ export interface WaitingKeys {
   addAll(kinds: readonly KeyKind[]): void
   /** Adds the conversations that were outside of the calendar or are outside of these days. */
   addOutside(firstDay: string, lastDay: string): void
+  /** Adds the records of conversations after a day. */
+  addAfter(day: string): void
 }
 
 export function createWaitingKeys(prepare: Prepare): WaitingKeys {
@@ -77,6 +79,13 @@ export function createWaitingKeys(prepare: Prepare): WaitingKeys {
           `conversation_id FROM conversations WHERE kind = '${kind}'
             AND ((day IS NULL AND happened_at IS NOT NULL) OR day < ? OR day > ?)`,
         ).run(firstDay, lastDay)
+    },
+    addAfter(day) {
+      insert(
+        'record',
+        `r.record FROM conversations c CROSS JOIN _record_conversations r ON r.conversation = c._id
+          WHERE c.happened_at > (SELECT utc_from FROM calendar WHERE day = ?)`,
+      ).run(day)
     },
   }
 }
