@@ -4,7 +4,8 @@
 --   period   of the close dates
 --
 -- Days from the creation of the deal to its close date. without_time counts deals whose creation is not known, or comes
--- after the close date. closed is a deal of which nothing says whether it is won.
+-- after the close date. closed is a deal of which nothing says whether it is won. Renewals are included;
+-- deals of which nothing says whether they are closed are left out.
 WITH parameters AS (SELECT 'last 365 days' AS period),
 closed AS (
   SELECT d.outcome, CASE WHEN d.days_to_close >= 0 THEN d.days_to_close END AS days

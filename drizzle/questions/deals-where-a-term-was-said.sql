@@ -12,7 +12,8 @@ said AS (
   FROM parameters q
   JOIN periods p ON p.period = q.period
   JOIN live_transcript_entries t ON lower(t.text) LIKE lower(q.term)
-  JOIN record_conversations r ON r.object = 'deal' AND r.kind = 'meeting' AND r.conversation_id = t.meeting_id
+  JOIN report_settings o ON o.name = 'crm.deal.object'
+  JOIN record_conversations r ON r.object = o.value AND r.kind = 'meeting' AND r.conversation_id = t.meeting_id
   WHERE r.day >= p.from_day AND r.day < p.to_day
   GROUP BY r.record_id
 )

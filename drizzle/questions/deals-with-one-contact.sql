@@ -11,7 +11,8 @@ talks AS (
   SELECT r.record_id, h.party_id, h.name, r.day
   FROM parameters
   JOIN periods p USING (period)
-  JOIN record_conversations r ON r.object = 'deal' AND r.day >= p.from_day AND r.day < p.to_day
+  JOIN report_settings o ON o.name = 'crm.deal.object'
+  JOIN record_conversations r ON r.object = o.value AND r.day >= p.from_day AND r.day < p.to_day
   JOIN conversation_people h ON h.kind = r.kind AND h.conversation_id = r.conversation_id
   WHERE h.side = 'theirs' AND h.wrote_or_spoke
 )

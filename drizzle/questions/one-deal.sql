@@ -17,7 +17,8 @@ told AS (
   SELECT c.happened_at, c.kind AS what, c.title AS about, a.name AS who, NULL AS stage, NULL AS amount,
     NULL AS close_date
   FROM chosen d
-  JOIN record_conversations r ON r.object = 'deal' AND r.record_id = d.deal_id
+  JOIN report_settings o ON o.name = 'crm.deal.object'
+  JOIN record_conversations r ON r.object = o.value AND r.record_id = d.deal_id
   JOIN conversations c ON c.kind = r.kind AND c.conversation_id = r.conversation_id
   LEFT JOIN people a ON a.person_id = c.person_id
   UNION ALL

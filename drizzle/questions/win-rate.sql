@@ -3,16 +3,17 @@
 -- Parameters:
 --   period   of the close dates
 --
--- won and lost of those that are won or lost. Amounts are in the currency of reports (reporting.currency, reporting.rates
--- in the settings); without_amount counts deals that no amount includes. outcome_unknown counts closed deals of which
--- nothing says whether they are won: they are in neither rate. Deals without a close date are not counted.
+-- won and lost of those that are won or lost; the deals of an owner include renewals. Amounts are in the currency of
+-- reports (reporting.currency, reporting.rates in the settings); without_amount counts deals that no amount includes.
+-- outcome_unknown counts deals of which nothing says whether they are won, or whether they are closed: where they are
+-- many, the rates say little. Deals without a close date are not counted.
 WITH parameters AS (SELECT 'last 365 days' AS period),
 closed AS (
   SELECT d.*
   FROM parameters
   JOIN periods p USING (period)
   JOIN deals d ON d.close_date >= p.from_day AND d.close_date < p.to_day
-  WHERE d.outcome IN ('won', 'lost', 'closed')
+  WHERE d.outcome <> 'open'
 ),
 parts AS (
   SELECT 'pipeline' AS part, pipeline AS name, pipeline_id AS id, outcome, amount_reporting AS amount FROM closed
@@ -22,8 +23,8 @@ sums AS (
   SELECT part, name, id, count(CASE WHEN outcome = 'won' THEN 1 END) AS won,
     count(CASE WHEN outcome = 'lost' THEN 1 END) AS lost, sum(CASE WHEN outcome = 'won' THEN amount END) AS won_amount,
     sum(CASE WHEN outcome = 'lost' THEN amount END) AS lost_amount,
-    count(CASE WHEN outcome <> 'closed' AND amount IS NULL THEN 1 END) AS without_amount,
-    count(CASE WHEN outcome = 'closed' THEN 1 END) AS outcome_unknown
+    count(CASE WHEN outcome IN ('won', 'lost') AND amount IS NULL THEN 1 END) AS without_amount,
+    count(CASE WHEN outcome IN ('closed', 'unknown') THEN 1 END) AS outcome_unknown
   FROM parts
   GROUP BY part, name, id
 )

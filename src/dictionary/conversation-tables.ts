@@ -549,7 +549,7 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       form: 'view',
       area: 'reports',
       about:
-        'One run of e-mails of one side that the other has not answered yet, in the e-mails that threads connect. An e-mail of the same instant is no answer, and one among us neither asks nor answers.',
+        'One run of e-mails of one side that the other has not answered yet, in the e-mails that threads connect. An e-mail of the same instant is no answer. Whoever gets it, an e-mail of the other side is one, such as a forward to a colleague.',
       newestBy: 'asked_at',
     },
     {

@@ -196,17 +196,28 @@ test('a thread that has only a later copy of an e-mail has the answers in it', a
   expect(only(rows, 'address')).toEqual([{ address: 'b@theirs.example' }])
 })
 
-test('won and lost deals in one stage have a median each', async () => {
+/** A workspace whose CRM has deals with these fields, besides a name, a stage and a close date. */
+function workspaceWithDeals(more: readonly { name: string; type: string }[], object = 'deal') {
   const workspace = smallWorkspace()
-  const field = (name: string, type: string) => ({ name, label: name, type, is_active: true })
   const fields = [
-    ...['name', 'stage'].map(name => field(name, 'TEXT')),
-    field('close_date', 'DATE'),
-    ...['is_closed', 'is_won'].map(name => field(name, 'BOOLEAN')),
-  ]
-  workspace.store.put('crm_objects', [{ name: 'deal', label: 'Deal', fields, is_custom: false }], {
-    requested: 'deal',
-  })
+    ...['name', 'stage'].map(name => ({ name, type: 'TEXT' })),
+    { name: 'close_date', type: 'DATE' },
+    ...more,
+  ].map(field => ({ ...field, label: field.name, is_active: true }))
+  workspace.store.put(
+    'crm_objects',
+    [{ name: object, label: object, fields, is_custom: object !== 'deal' }],
+    {
+      requested: object,
+    },
+  )
+  return workspace
+}
+
+const FLAGS = ['is_closed', 'is_won'].map(name => ({ name, type: 'BOOLEAN' }))
+
+test('won and lost deals in one stage have a median each', async () => {
+  const workspace = workspaceWithDeals(FLAGS)
   const closed = [
     ...[10, 11, 12].map(days => ({ days, is_won: true })),
     ...[13, 14, 15, 16].map(days => ({ days, is_won: false })),
@@ -222,4 +233,63 @@ test('won and lost deals in one stage have a median each', async () => {
     { stage: 'Closed', outcome: 'lost', deals_closed: 4, median_days: 14.5 },
     { stage: 'Closed', outcome: 'won', deals_closed: 3, median_days: 11 },
   ])
+})
+
+test('the win rate counts deals of which nothing says whether they are closed', async () => {
+  const workspace = workspaceWithDeals([])
+  workspace.records('deal', [{ id: 'd', name: 'd', stage: 'Signed', close_date: '2025-03-01' }])
+  const rows = await workspace.ask('win-rate')
+  expect(only(rows, 'part', 'won', 'lost', 'outcome_unknown')).toEqual([
+    { part: 'pipeline', won: 0, lost: 0, outcome_unknown: 1 },
+    { part: 'owner', won: 0, lost: 0, outcome_unknown: 1 },
+  ])
+})
+
+test('a deal that was created and won since Monday has moved, and one that was won before has not', async () => {
+  const workspace = workspaceWithDeals(FLAGS)
+  const won = { stage: 'Signed', is_closed: true, is_won: true }
+  workspace.records('deal', [
+    { id: 'new', name: 'new', ...won, created_at: '2025-04-29T00:00:00.000Z' },
+    { id: 'old', name: 'old', ...won, created_at: '2025-04-01T00:00:00.000Z' },
+  ])
+  expect(only(await workspace.ask('pipeline-moved-since-monday'), 'deal')).toEqual([{ deal: 'new' }])
+})
+
+test('a deal whose currency alone has changed since Monday has moved', async () => {
+  const workspace = workspaceWithDeals([
+    { name: 'amount', type: 'NUMBER' },
+    { name: 'currency', type: 'TEXT' },
+    ...FLAGS,
+  ])
+  const deal = { id: 'd', name: 'd', stage: 'Talk', amount: 5, is_closed: false }
+  workspace.records('deal', [{ ...deal, currency: 'JPY' }], '2025-04-01T00:00:00.000Z')
+  workspace.records('deal', [{ ...deal, currency: 'EUR' }])
+  expect(only(await workspace.ask('pipeline-moved-since-monday'), 'currency_before', 'currency')).toEqual([
+    { currency_before: 'JPY', currency: 'EUR' },
+  ])
+})
+
+test('a close date that only gets another time of the day has not slipped', async () => {
+  const workspace = workspaceWithDeals(FLAGS)
+  const deal = { id: 'd', name: 'd', stage: 'Talk', is_closed: false }
+  const dates = [
+    '2025-06-01T08:00:00Z',
+    '2025-06-01T17:00:00Z',
+    '2025-07-01T08:00:00Z',
+    '2025-06-15T08:00:00Z',
+  ]
+  for (const [day, close_date] of dates.entries())
+    workspace.records('deal', [{ ...deal, close_date }], `2025-04-0${day + 1}T00:00:00.000Z`)
+  await workspace.ask('freshness')
+  expect(workspace.store.column('SELECT slips FROM deal_facts')).toEqual([1])
+})
+
+test('questions about deals follow the object that the settings name', async () => {
+  const workspace = workspaceWithDeals(FLAGS, 'renewal')
+  workspace.records('renewal', [{ id: 'r', name: 'r', stage: 'Talk', is_closed: false }])
+  workspace.mail({ id: '1', at: MARCH, people: ['FROM b@theirs.example', 'TO aiko@our.example'] })
+  workspace.activity({ id: 'a', kind: 'MESSAGE', at: MARCH, source: '1', links: ['renewal:r'] })
+  const settings = { PARLEY_CRM_DEAL_OBJECT: 'renewal' }
+  const rows = await workspace.ask('one-deal', { deal: "'r'" }, settings)
+  expect(only(rows, 'what')).toContainEqual({ what: 'mail' })
 })

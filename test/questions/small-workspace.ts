@@ -19,7 +19,11 @@ export interface SmallWorkspace {
   activity(activity: Activity): void
   tombstone(table: string, ...key: string[]): void
   /** The answer on the first of May 2025, when everything is complete. */
-  ask(name: string, parameters?: Readonly<Record<string, string>>): Promise<Expected[]>
+  ask(
+    name: string,
+    parameters?: Readonly<Record<string, string>>,
+    env?: Readonly<Record<string, string>>,
+  ): Promise<Expected[]>
 }
 
 export interface Mail {
@@ -65,7 +69,6 @@ const TODAY = '2025-05-01T00:00:00.000Z'
 export function smallWorkspace(): SmallWorkspace {
   const store = temporaryStore()
   const reports = reportsOf({ ...store, now: TODAY })
-  const { settings } = loadSettings({ flags: {}, env: {}, cwd: '/', requireApi: false })
   return {
     store,
     members: (...members) => {
@@ -116,13 +119,14 @@ export function smallWorkspace(): SmallWorkspace {
     tombstone: (table, ...key) => {
       store.atomically(() => store.tombstone(table, [key], DELETED_AT))
     },
-    ask: async (name, parameters = {}) => {
+    ask: async (name, parameters = {}, env = {}) => {
       store.db
         .prepare(
           "INSERT INTO sync_resources (resource, complete_as_of) VALUES ('activities', ?) ON CONFLICT DO UPDATE SET complete_as_of = excluded.complete_as_of",
         )
         .run(TODAY)
       createMeta(store.prepare).set(META.chosenResources, '["activities"]')
+      const { settings } = loadSettings({ flags: {}, env, cwd: '/', requireApi: false })
       await reports.update(reportConfig(settings))
       return store.db.prepare(withParameters(questionNamed(name), parameters)).all() as Expected[]
     },

@@ -111,6 +111,21 @@ describe('the view deals', () => {
     ])
   })
 
+  test.each([
+    ['https://www.Acme.example/jp', 'acme.example'],
+    [' HTTP://acme.example?utm=1', 'acme.example'],
+    ['acme.example:8080/a', 'acme.example'],
+    ['www.acme.example#top', 'acme.example'],
+    ['https://mywww.com', 'mywww.com'],
+    ['https://', null],
+  ])('finds the domain of the company with the page %j', async (website, domain) => {
+    const { store, deals, records, update } = workspace()
+    records('company', { c: { name: 'Acme', website } })
+    deals({ d: { ...BASE, company_id: 'c' } })
+    await update()
+    expect(store.column('SELECT domain FROM companies')).toEqual([domain])
+  })
+
   test('has the same rows without typed tables', async () => {
     const { store, deals, update, deal } = workspace()
     deals({ d: { ...BASE, close_date: '2026-03-31', probability: 0.5, owner_id: 'gone-1234' } })

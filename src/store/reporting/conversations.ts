@@ -67,16 +67,16 @@ const MEETING_PEOPLE = `SELECT m.id, ${ROLES.OWNER} AS role, lower(trim(m.owner_
   CROSS JOIN meeting_attendees a ON a.meeting_id = m.id`
 
 /**
- * SQL for the address of the only one who has a name in a meeting, its owner or an attendee. NULL when nobody or several
- * have it; a number when the only one has no address.
+ * SQL for the address of the only one who has a name in a meeting, its owner or an attendee. NULL when nobody has it, 0
+ * when only attendees without an address have it, and '' when several have it.
  */
 export const addressNamed = (meeting: string, name: string): string =>
-  `(SELECT CASE WHEN count(who) = 1 THEN max(who) END FROM (
-    SELECT coalesce(nullif(lower(trim(b.email)), ''), b.position) AS who FROM meeting_attendees b
+  `(SELECT CASE WHEN count(who) > 1 THEN '' ELSE max(who) END FROM (
+    SELECT coalesce(nullif(lower(trim(b.email)), ''), 0) AS who FROM meeting_attendees b
       WHERE b.meeting_id = ${meeting} AND b.name = ${name}
     UNION SELECT nullif(lower(trim(o.owner_email)), '') FROM meetings o WHERE o.id = ${meeting} AND o.owner_name = ${name}))`
 
-/** Speakers whose name tells of no address. */
+/** Speakers whose name nobody with an address has. A name that several have is left out. */
 const SPEAKERS = `SELECT m.id, s.position, coalesce(s.speaker_ratio > 0, 0) AS hasSaid
   FROM json_each(:keys) k CROSS JOIN meetings m ON m.id = k.value AND m.access = 'open'
   CROSS JOIN meeting_speakers s ON s.meeting_id = m.id

@@ -1,5 +1,5 @@
 import type { Prepare } from '../database/sqlite-types.ts'
-import { RECORDS, ROLES, SET_TWO_WAY } from './conversations.ts'
+import { RECORDS, SET_TWO_WAY } from './conversations.ts'
 import { createDerivedRows, type Deriving, msOf, rowsBy, rowsFor } from './derivation.ts'
 import { mailQuestions, type ThreadMail } from './mail-questions.ts'
 import type { Side } from './sides.ts'
@@ -11,15 +11,11 @@ interface Mail {
   id: string
   happenedAt: string | null
   side: Side | null
-  /** 1 when it has recipients, all of them ours. */
-  isAmongUs: number
   isGroup: number | null
   thread: number | null
 }
 
 const MAILS = `SELECT c._id AS number, c.conversation_id AS id, c.happened_at AS happenedAt, c.side, c.is_group_email AS isGroup,
-    c.is_external IS 0 AND EXISTS (SELECT 1 FROM _conversation_people x WHERE x.conversation = c._id AND x.role <> ${ROLES.FROM}) AS isAmongUs,
-   
     c._thread AS thread
   FROM json_each(:keys) k CROSS JOIN conversations c ON c._id = k.value WHERE c.kind = 'mail'`
 const MATES = `SELECT c._id FROM json_each(:keys) k CROSS JOIN conversations c ON c._thread = k.value`
@@ -73,15 +69,14 @@ export function createThreads({ prepare, waiting, time, replyLimitDays }: Derivi
   }
 }
 
-/** Undefined for an e-mail that neither asks nor answers, such as one among us. */
+/** Undefined for an e-mail that neither asks nor answers. */
 function threadMail(
-  { number, id, happenedAt, side, isAmongUs, isGroup }: Mail,
+  { number, id, happenedAt, side, isGroup }: Mail,
   time: Deriving['time'],
 ): ThreadMail | undefined {
   const at = msOf(happenedAt)
   const day = at === undefined ? undefined : time.dayOf(at)
-  if (at === undefined || !day || isAmongUs === 1) return undefined
-  if (side !== 'ours' && side !== 'theirs') return undefined
+  if (at === undefined || !day || (side !== 'ours' && side !== 'theirs')) return undefined
   return { id: number, key: id, at, day: day.day_number, side, isGroup: isGroup === 1 }
 }
 
