@@ -9,6 +9,8 @@ import { virtualClock } from './virtual-clock.ts'
 
 const START = Date.UTC(2025, 5, 1, 23, 59)
 const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
 /** Without pacing, permits are given at once. A permit that waits then waits for the reason under test. */
 const UNPACED = { ratePerSecond: 1000, concurrency: 4, limited: false, crowded: false }
 const ACCEPTED = { kind: 'accepted' } as const
@@ -252,6 +254,35 @@ describe('the configured limits', () => {
     await clock.advance(1)
     expect(await next).toBe(MINUTE)
     expect(governor.state()).toMatchObject({ usedToday: 1 })
+  })
+
+  it.each([
+    ['that was suspended until the next UTC day asks', 23 * HOUR, 2 * MINUTE],
+    ['whose clock was ahead for a moment asks after a day at most', -30 * DAY, DAY + MINUTE],
+  ])('at a daily ceiling, a machine %s again', async (_, setMs, afterMs) => {
+    const clock = virtualClock(START - 20 * HOUR)
+    const { governor } = govern({ clock, ceilings: { requestsPerDay: 1 } })
+    const last = await granted(governor.permit())
+    last.settle(ACCEPTED)
+    let isGranted = false
+    const next = granted(governor.permit()).then(() => {
+      isGranted = true
+    })
+    clock.set(setMs)
+    await clock.advance(afterMs)
+    expect(isGranted).toBe(true)
+    await next
+  })
+
+  it('a clock that is set back allows no more requests under a daily ceiling', async () => {
+    const clock = virtualClock(START)
+    const { governor } = govern({ clock, ceilings: { requestsPerDay: 1 } })
+    const last = await granted(governor.permit())
+    last.settle(ACCEPTED)
+    clock.set(-2 * DAY)
+    expect(governor.state()).toMatchObject({ usedToday: 1, pauseReason: 'requests-per-day' })
+    await clock.advance(DAY - 1)
+    expect(governor.state()).toMatchObject({ usedToday: 1, pauseReason: 'requests-per-day' })
   })
 
   it('requests under a daily ceiling are stored before they are sent, a hundredth of the ceiling at a time', async () => {

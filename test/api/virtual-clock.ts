@@ -3,14 +3,17 @@ import type { Clock } from '../../src/base/clock.ts'
 export interface VirtualClock extends Clock {
   /** Advances the time and ends every sleep that is due by then, the earliest first. */
   advance(ms: number): Promise<void>
+  /** Changes what the clock shows, as a suspension of the machine does, or a person who sets it. Timers stand still. */
+  set(ms: number): void
 }
 
 /** A clock that stands still until a test advances it. */
 export function virtualClock(start: number): VirtualClock {
   let elapsed = 0
+  let moved = 0
   const sleepers = new Set<{ until: number; wake: () => void }>()
   return {
-    now: () => start + elapsed,
+    now: () => start + elapsed + moved,
     elapsed: () => elapsed,
     sleep: (ms, signal) =>
       new Promise(resolve => {
@@ -24,6 +27,9 @@ export function virtualClock(start: number): VirtualClock {
         sleepers.add(sleeper)
         signal?.addEventListener('abort', wake)
       }),
+    set: ms => {
+      moved += ms
+    },
     advance: async ms => {
       const target = elapsed + ms
       const due = () =>

@@ -8,7 +8,7 @@ export interface DayCount {
   /** Whether one more request may be sent without a further reservation. */
   isReserved(): boolean
   reserveMore(): Promise<void>
-  /** Time until the next UTC day in ms when the ceiling of the day is reached; else 0. */
+  /** Time in ms until requests are allowed again when the ceiling of the day is reached; else 0. */
   holdMs(): number
 }
 
@@ -33,14 +33,21 @@ export function createDayCount({ clock, limit, usedBefore, reserve }: DayCountOp
   let used = usedBefore
   let reserved = usedBefore
   let reserving: Promise<void> | undefined
+  /** `elapsed()` when the ceiling was reached. */
+  let fullSince: number | undefined
+  /** A clock that is set back must not allow the day's requests a second time, nor hold them for longer than a day. */
+  const leftOfDayMs = () => {
+    const untilNext = (day + 1) * DAY_MS - clock.now()
+    return fullSince === undefined ? untilNext : Math.min(untilNext, fullSince + DAY_MS - clock.elapsed())
+  }
   const turnOver = () => {
-    const today = dayNumber(clock.now())
-    // A clock that is set back must not allow the day's requests a second time.
-    if (today > day) {
-      day = today
+    if (leftOfDayMs() <= 0) {
+      day = dayNumber(clock.now())
       used = 0
       reserved = 0
+      fullSince = undefined
     }
+    if (limit !== undefined && used >= limit) fullSince ??= clock.elapsed()
   }
   const reserveMore = async (most: number) => {
     const [of, wanted] = [
@@ -72,7 +79,7 @@ export function createDayCount({ clock, limit, usedBefore, reserve }: DayCountOp
     },
     holdMs: () => {
       turnOver()
-      return limit === undefined || used < limit ? 0 : (day + 1) * DAY_MS - clock.now()
+      return limit === undefined || used < limit ? 0 : leftOfDayMs()
     },
   }
 }

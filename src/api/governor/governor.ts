@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import type { Clock } from '../../base/clock.ts'
+import { type Clock, MINUTE_MS } from '../../base/clock.ts'
 import { createDayCount, type DayCount, type DayCountOptions } from './day-count.ts'
 import { createInFlight, type InFlight, type Permit } from './in-flight.ts'
 import {
@@ -62,6 +62,9 @@ export interface Governor {
   /** Resolves all waiting permits with undefined and stops all timers. */
   close(): void
 }
+
+/** While a machine is suspended, timers stand still, and its clock may be set. */
+const LONGEST_SLEEP_MS = MINUTE_MS
 
 interface Waiter {
   waitedFor: WaitedFor
@@ -129,7 +132,7 @@ export function createGovernor({
   const wakeAfter = (ms: number) => {
     if (isWaking) return
     isWaking = true
-    void clock.sleep(ms, closing.signal).then(() => {
+    void clock.sleep(Math.min(ms, LONGEST_SLEEP_MS), closing.signal).then(() => {
       isWaking = false
       if (!closing.signal.aborted) pump()
     })
