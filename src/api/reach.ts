@@ -19,7 +19,8 @@ import type { ApiRequest } from './request.ts'
  *   When the health checks fail as well, or when no request could even connect, the API is away: trials are sent one by
  *   one, with a growing wait before each, and each on another route. A trial that does not fail ends this state.
  * - Access: access is in doubt after several unexpected refusals since the last answer. Then every health check is
- *   sent. An answer ends the doubt. When all health checks are refused, and later refused again, access is lost.
+ *   sent. An answer ends the doubt. When all health checks are refused, and later refused again, access is lost; after
+ *   a long doubt also when only most of them are refused, and the others fail.
  * - Address: the address is wrong when several responses in a row, on different routes, do not have the API's form, and
  *   no earlier response had it. Then another site is at this address, and a backfill ends at once.
  */
@@ -117,7 +118,7 @@ export interface AccessRefusal {
   readonly doubtedSince: number | undefined
   /** By feed: when a request was last refused. */
   readonly refusedAt: ReadonlyMap<string, number>
-  /** By feed: when a request was last refused, redirected or failed. */
+  /** By feed: when a request was last refused, throttled, redirected or failed. */
   readonly askedAt: ReadonlyMap<string, number>
   readonly trials: number
   readonly nextTrialAt: number
@@ -144,7 +145,7 @@ export type ReachEvent =
       isForeign: boolean
       random: () => number
     }
-  | { kind: 'throttled'; at: number; route: string }
+  | { kind: 'throttled'; at: number; route: string; feed: string; random: () => number }
   /** A gateway may redirect a request that has no access, so a redirect is no proof of access. */
   | { kind: 'redirected'; at: number; route: string; feed: string; random: () => number }
   | {
@@ -300,10 +301,10 @@ export function troubleOf({ silence, refusal, healthChecks }: Reach): Trouble | 
     const { since, nextTrialAt, reason } = silence
     return { kind: 'silent', since, nextTrialAt, reason }
   }
-  if (refusal?.doubtedSince === undefined || healthChecks.some(({ feed }) => !refusal.refusedAt.has(feed)))
-    return undefined
-  const { since, nextTrialAt } = refusal
-  return { kind: 'refused', since, nextTrialAt, reason: 'HTTP 403 or 404 for every request' }
+  if (refusal?.doubtedSince === undefined || !isMostlyRefused(healthChecks, refusal, NEVER)) return undefined
+  const { since, nextTrialAt, refusedAt } = refusal
+  const requests = healthChecks.every(({ feed }) => refusedAt.has(feed)) ? 'every request' : 'most requests'
+  return { kind: 'refused', since, nextTrialAt, reason: `HTTP 403 or 404 for ${requests}` }
 }
 
 /** Ms until a backfill gives up; 0 or less when it must give up now. Infinity in a daemon and without a silence. */
@@ -367,8 +368,13 @@ function afterGrant(reach: Reach, route: string): Reach {
 }
 
 function afterRedirect(reach: Reach, event: Extract<ReachEvent, { kind: 'redirected' }>): Reach {
-  return { ...reach, refusal: reach.refusal && withTrial(reach, reach.refusal, event) }
+  return withNotedTrial(reach, event)
 }
+
+const withNotedTrial = (reach: Reach, event: Parameters<typeof withTrial>[2]): Reach => ({
+  ...reach,
+  refusal: reach.refusal && withTrial(reach, reach.refusal, event),
+})
 
 function withAnsweredFirst(healthChecks: readonly HealthCheck[], route: string): readonly HealthCheck[] {
   const index = healthChecks.findIndex(({ request }) => request.route === route)
@@ -435,12 +441,30 @@ function stepInRefusal(reach: Reach, refusal: AccessRefusal, at: number): NextSt
     return at < nextTrialAt ? { kind: 'wait', ms: nextTrialAt - at } : { kind: 'trial' }
   }
   if (healthChecks.every(({ feed }) => isRefused(feed))) return { kind: 'lost' }
+  const isLong = at >= (refusal.doubtedSince ?? at) + LONG_DOUBT_MS
+  if (isLong && isMostlyRefused(healthChecks, refusal, countsFrom)) return { kind: 'lost' }
   const isDue = askedLast(check) === NEVER || (at >= countsFrom && askedLast(check) < countsFrom)
   const waitMs = isDue ? 0 : Math.min(nextTrialAt, nextSweepAt(countsFrom, at)) - at
   return waitMs > 0 ? { kind: 'wait', ms: waitMs } : { kind: 'health-check', check }
 }
 
 const NEVER = Number.NEGATIVE_INFINITY
+
+/** After a doubt of this length, access is lost although some of the lists fail in another way. */
+const LONG_DOUBT_MS = 15 * 60_000
+
+/** Whether every health check was sent since a time, and at least half of them were refused. An answer ends the doubt. */
+function isMostlyRefused(
+  healthChecks: readonly HealthCheck[],
+  { refusedAt, askedAt }: AccessRefusal,
+  since: number,
+): boolean {
+  const isIn = (times: ReadonlyMap<string, number>) => {
+    return ({ feed }: HealthCheck) => times.has(feed) && (times.get(feed) ?? NEVER) >= since
+  }
+  const refused = healthChecks.filter(isIn(refusedAt))
+  return healthChecks.every(isIn(askedAt)) && 2 * refused.length >= healthChecks.length
+}
 
 /** Refusals count from this time on. Access is lost when every health check has a refusal that counts. */
 function decidesFrom({ options, wasAnswered }: Reach, { doubtedSince }: AccessRefusal): number {
@@ -553,8 +577,9 @@ function routesAfterFailure(
 }
 
 /** A throttled trial says nothing about the route, so another trial may follow at once. */
-function afterThrottled(reach: Reach, { route, at }: Extract<ReachEvent, { kind: 'throttled' }>): Reach {
-  const connected = withoutSilence(reach)
+function afterThrottled(reach: Reach, event: Extract<ReachEvent, { kind: 'throttled' }>): Reach {
+  const { route, at } = event
+  const connected = withNotedTrial(withoutSilence(reach), event)
   const trouble = connected.routes.get(route)
   return trouble?.isOnTrial
     ? withRoute(connected, route, { ...trouble, restUntil: at, isOnTrial: false })

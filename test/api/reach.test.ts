@@ -63,6 +63,14 @@ const refused = (name: string, at: number, isDeclared = false, isForeign = false
   random: () => 1,
 })
 
+const throttled = (name: string, at: number): ReachEvent => ({
+  kind: 'throttled',
+  at,
+  route: `/${name}`,
+  feed: `${name}.list`,
+  random: () => 1,
+})
+
 const having = (reach: Reach, ...events: ReachEvent[]): Reach => events.reduce(reachAfter, reach)
 
 /** The step as a word: the requested route, or the wait. */
@@ -207,7 +215,7 @@ describe('a site that is not the API', () => {
   const page = (name: string): ReachEvent =>
     failed(name, 0, { status: 200, cause: 'garbled', isForeign: true })
   const notFound = (name: string): ReachEvent => refused(name, 0, false, true)
-  const limit: ReachEvent = { kind: 'throttled', at: 0, route: '/a' }
+  const limit: ReachEvent = throttled('a', 0)
   const leaves = (events: readonly ReachEvent[], options: Partial<ReachOptions> = {}, giveUpMs = 120_000) =>
     patienceLeftMs(having(begin(options), ...events), giveUpMs, 0)
 
@@ -312,7 +320,7 @@ describe('a failing route', () => {
 
   test('a failing route has another trial at once when the first met a limit', () => {
     const trial = whileSending(broken, '/a')
-    expect(restMs(reachAfter(trial, { kind: 'throttled', at: 2000, route: '/a' }), '/a', 2000)).toBe(0)
+    expect(restMs(reachAfter(trial, throttled('a', 2000)), '/a', 2000)).toBe(0)
   })
 })
 
@@ -326,7 +334,7 @@ test('every rest ends when the API is back, whatever its first response is', () 
   const events: ReachEvent[] = [
     answered('messages', 9000),
     refused('messages', 9000),
-    { kind: 'throttled', at: 9000, route: '/messages' },
+    throttled('messages', 9000),
     { kind: 'redirected', at: 9000, route: '/messages', feed: 'messages.list', random: () => 1 },
   ]
   expect(events.map(event => restMs(reachAfter(away, event), '/a', 9000))).toEqual([0, 0, 0, 0])
@@ -382,12 +390,36 @@ describe('an API that refuses requests', () => {
     expect(at).toBeLessThan(60_000 + 15_000)
   })
 
-  test('refusals of all lists do not count while one of them only fails', () => {
-    const { end, done } = follow(having(begin(), ...refusals), 4 * MINUTES, (name, at) =>
+  test('refusals of all lists do not count for a quarter of an hour while one of them only fails', () => {
+    const { end, done } = follow(having(begin(), ...refusals), 14 * 60_000, (name, at) =>
       name === 'teams' ? failed(name, at, { status: 500 }) : refused(name, at),
     )
     expect(end).toBe('time')
     expect(done.length).toBeLessThan(120)
+  })
+
+  test.each<[string, (name: string, at: number) => ReachEvent]>([
+    ['fails', (name, at) => failed(name, at, { status: 501 })],
+    [
+      'is redirected',
+      (name, at) => ({ ...refused(name, at), kind: 'redirected', route: `/${name}` }) as ReachEvent,
+    ],
+    ['is throttled', throttled],
+  ])('access is lost after a quarter of an hour although one of the lists always %s', (_, other) => {
+    const { end, at, done, reach } = follow(having(begin(), ...refusals), 60 * 60_000, (name, time) =>
+      name === 'teams' ? other(name, time) : refused(name, time),
+    )
+    expect(end).toBe('lost')
+    expect(at).toBeLessThan(16 * 60_000)
+    expect(done.length).toBeLessThan(200)
+    expect(troubleOf(reach)).toMatchObject({ kind: 'refused' })
+  })
+
+  test('a doubt stays while most lists fail in another way than by a refusal', () => {
+    const { end } = follow(having(begin(), ...refusals), 60 * 60_000, (name, at) =>
+      name === 'teams' ? refused(name, at) : ({ ...refused(name, at), kind: 'redirected' } as ReachEvent),
+    )
+    expect(end).toBe('time')
   })
 
   test('without a known list any request is a trial, and a second refusal minutes later counts', () => {

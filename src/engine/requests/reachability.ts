@@ -317,7 +317,7 @@ function eventOf(
     return { kind: 'redirected', at, route, feed, random }
   if (sent.kind !== 'retry') return { kind: 'answered', at, route }
   const { cause, status } = sent
-  if (cause === 'throttled') return { kind: 'throttled', at, route }
+  if (cause === 'throttled') return { kind: 'throttled', at, route, feed, random }
   const sentAt = at - sent.durationMs
   return {
     kind: 'failed',
