@@ -18,7 +18,8 @@ talks AS (
   CROSS JOIN left_deals d
   JOIN report_settings o ON o.name = 'crm.deal.object'
   JOIN record_conversations r ON r.object = o.value AND r.record_id = d.deal_id AND r.day >= p.from_day AND r.day < p.to_day
-  JOIN conversations c ON c.kind = r.kind AND c.conversation_id = r.conversation_id AND (c.is_group_email IS NULL OR NOT c.is_group_email)
+  JOIN conversations c ON c.kind = r.kind AND c.conversation_id = r.conversation_id
+    AND (c.is_group_email IS NULL OR NOT c.is_group_email)
   JOIN conversation_people h ON h.kind = r.kind AND h.conversation_id = r.conversation_id
     AND h.role IN ('FROM', 'owner', 'attendee')
   JOIN live_members m ON m.id = h.member_id

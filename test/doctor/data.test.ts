@@ -169,7 +169,7 @@ describe('a warehouse that is not as its descriptions promise', () => {
   })
 
   test.each([
-    ['written by nobody', '', false, 'wrong'],
+    ['without a running process', '', false, 'wrong'],
     ['that a running process may write in a moment', '', true, 'warning'],
     ['behind what was read', 'INSERT INTO _waiting_keys (kind, key) VALUES (1, 1)', false, 'warning'],
     [

@@ -12,7 +12,7 @@ const ROLE_NAME = `CAST(CASE x.role ${Object.entries(ROLES)
   .map(([name, role]) => `WHEN ${role} THEN '${role >= ROLES.OWNER ? name.toLowerCase() : name}'`)
   .join(' ')} END AS TEXT)`
 
-/** SQL for the share of the person `p`. A speaker whose name nobody with an address has has a separate row. */
+/** SQL for the share of the person `p`. Speakers who match no address have rows without a person (`SPEAKERS`). */
 const SPEAKER_RATIO = `CASE WHEN c.kind = 'meeting' THEN (
       SELECT CASE WHEN count(*) = count(s.speaker_ratio) THEN sum(s.speaker_ratio) END FROM meeting_speakers s
       WHERE s.meeting_id = c.conversation_id AND ${addressNamed('s.meeting_id', 's.speaker_name')} = p.person_id) END`

@@ -67,8 +67,8 @@ const MEETING_PEOPLE = `SELECT m.id, ${ROLES.OWNER} AS role, lower(trim(m.owner_
   CROSS JOIN meeting_attendees a ON a.meeting_id = m.id`
 
 /**
- * SQL for the address of the only one who has a name in a meeting, its owner or an attendee. NULL when nobody has it, 0
- * when only attendees without an address have it, and '' when several have it.
+ * SQL for the address of the owner or attendee of a meeting with this name. NULL when there is none, 0 when the ones with
+ * this name have no address, and '' when several with this name have different addresses.
  */
 export const addressNamed = (meeting: string, name: string): string =>
   `(SELECT CASE WHEN count(who) > 1 THEN '' ELSE max(who) END FROM (
@@ -76,7 +76,7 @@ export const addressNamed = (meeting: string, name: string): string =>
       WHERE b.meeting_id = ${meeting} AND b.name = ${name}
     UNION SELECT nullif(lower(trim(o.owner_email)), '') FROM meetings o WHERE o.id = ${meeting} AND o.owner_name = ${name}))`
 
-/** Speakers whose name nobody with an address has. A name that several have is left out. */
+/** Speakers whose name belongs to no address. Names that belong to several people are left out. */
 const SPEAKERS = `SELECT m.id, s.position, coalesce(s.speaker_ratio > 0, 0) AS hasSaid
   FROM json_each(:keys) k CROSS JOIN meetings m ON m.id = k.value AND m.access = 'open'
   CROSS JOIN meeting_speakers s ON s.meeting_id = m.id
