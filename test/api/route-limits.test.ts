@@ -49,6 +49,19 @@ const limitsAfter = (...steps: readonly Step[]) =>
 /** `a` was refused at second 0 and is closed for an hour; `b` was accepted meanwhile. */
 const OWN = [refused('a', 0, HOUR), accepted('b', 6)]
 
+/** `a` and `b` were refused together: the limit is taken as common for an hour. */
+const COMMON = [refused('b', 0, MINUTE), refused('a', 5, MINUTE)]
+
+/** `a` is refused three times, and each time another route is accepted before the next. */
+const PROVED = [
+  ...COMMON,
+  accepted('c', 66),
+  refused('a', 70, MINUTE),
+  accepted('c', 131),
+  refused('a', 140, MINUTE),
+  accepted('d', 201),
+]
+
 describe('what a 429 concerns', () => {
   test.each<[when: string, steps: readonly Step[], route: string, seconds: number, concerns: string]>([
     ['it is the first', [], 'a', 0, 'unknown'],
@@ -101,6 +114,23 @@ describe('what a 429 concerns', () => {
       'api',
     ],
     ['the route has its own limit and was answered since', [...OWN, accepted('a', 3600)], 'a', 3700, 'route'],
+    [
+      'three refusals under a common limit were each followed by an answer of another',
+      PROVED,
+      'a',
+      300,
+      'route',
+    ],
+    ['only two of them were', [...COMMON, ...PROVED.slice(-4)], 'a', 300, 'api'],
+    [
+      'the route was answered in between',
+      [...PROVED.slice(0, -2), accepted('a', 190), ...PROVED.slice(-2)],
+      'a',
+      300,
+      'api',
+    ],
+    ['that was proved, and the route was answered since', [...PROVED, accepted('a', 250)], 'a', 300, 'route'],
+    ['that was proved of another route', PROVED, 'b', 4000, 'unknown'],
   ])('when %s', (_, steps, route, seconds, concerns) => {
     expect(concernsOf429(limitsAfter(...steps), route, seconds * SECOND)).toBe(concerns)
   })

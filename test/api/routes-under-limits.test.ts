@@ -88,3 +88,23 @@ test('a route that is refused for hours stops no other', () => {
   expect(told['busy']?.refused).toBeLessThan(6)
   expect(untold.accepted).toBeLessThan(20)
 })
+
+test.each([
+  ['two routes', ['a', 'b'], MINUTE],
+  ['two routes, without a wait', ['a', 'b'], undefined],
+  ['four routes', ['a', 'b', 'c', 'd'], MINUTE],
+  ['four routes, without a wait', ['a', 'b', 'c', 'd'], undefined],
+])('%s that are always refused slow no other after a while', (_, names, waitMs) => {
+  const closed: VirtualApi = {
+    ask: () => ({ accepted: false, ...(waitMs !== undefined && { waitMs }) }),
+    answered: () => undefined,
+  }
+  const counts = driveRoutes({
+    apis: Object.fromEntries(names.map(name => [name, closed])),
+    everyMs: { ...Object.fromEntries(names.map(name => [name, 0])), rare: MINUTE, often: MINUTE / 6 },
+    untilMs: 6 * HOUR,
+    tellsRoutes: true,
+  })
+  expect(counts['rare']?.accepted).toBeGreaterThan(0.9 * 6 * 60)
+  expect(counts['often']?.accepted).toBeGreaterThan(0.9 * 6 * 360)
+})

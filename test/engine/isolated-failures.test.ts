@@ -61,7 +61,8 @@ describe('an id that no request can contain', () => {
         const nameable = ids.filter(one => one !== '' && one.isWellFormed())
         const readable = nameable.filter(one => one.length < 10_000)
         expect(trial.column('SELECT id FROM live_meetings').toSorted()).toEqual(readable.toSorted())
-        expect(trial.column('SELECT count(*) FROM sync_rejects')).toEqual([ids.length - nameable.length])
+        // An id too long for the server is named in a request, and the meeting that it lists is never read.
+        expect(trial.column('SELECT count(*) FROM sync_rejects')).toEqual([ids.length - readable.length])
         expect(api.requests.length).toBeLessThan(10 * (1 + ids.length))
       }),
       { numRuns: runs(12) },

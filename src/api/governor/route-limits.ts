@@ -2,12 +2,13 @@ import { type Backoff, backoffMs } from '../../base/backoff.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../base/clock.ts'
 
 /**
- * Tells a limit of one route from a limit of the whole API. A 429 closes its route. A request of another route is then
- * the trial: when it is accepted meanwhile, the limit is the route's own, and other requests go on; when it is refused
- * as well, the limit is common, and `pace.ts` alone decides. A route with its own limit has a distance between its
- * requests, which grows with each refusal and shrinks with each answer. The distance prevents bursts on the route. It
- * does no harm if the limit turns out to be common. Pure: a state and an event give the next state. Times are monotonic
- * milliseconds.
+ * Tells a limit of one route from a limit of the whole API. A 429 closes its route. A request of another route is
+ * then the trial: when it is accepted meanwhile, the limit is the route's own, and other requests go on; when it is
+ * refused as well, the limit is common, and `pace.ts` alone decides. Several routes with their own limits look the
+ * same; three refusals in a row of one route, with accepted requests of others in between, tell them apart. A route
+ * with its own limit has a distance between its requests, which grows with each refusal and shrinks with each
+ * answer. The distance prevents bursts on the route. It does no harm if the limit turns out to be common. Pure: a
+ * state and an event give the next state. Times are monotonic milliseconds.
  */
 export interface RouteLimits {
   /** The routes with a 429 since their last answer, and those that are known to have their own limit. */
@@ -24,6 +25,9 @@ export interface RouteLimit {
   readonly refusedAt: number
   /** Refusals in a row. */
   readonly refusals: number
+  /** How many of them were contradicted: before the next one, a request of another route was accepted. */
+  readonly contradicted: number
+  readonly isContradicted: boolean
   /** When the route may be asked again. */
   readonly closedUntil: number
   /** Until this time, one request tries whether the route is open, and no second request is sent. */
@@ -52,18 +56,25 @@ const TRIAL_MS = MINUTE_MS
 /** How soon after a refusal a common limit may accept a request of another route. */
 export const OTHER_ROUTE_MS = 5 * SECOND_MS
 
+/** This many contradicted refusals in a row prove that the limit is the route's own, whatever else is refused. */
+const PROVED_BY = 3
+
 const DISTANCE = { leastMs: 50, mostMs: 30 * SECOND_MS, refused: 1.5, accepted: 0.998 }
 
 export const NO_ROUTE_LIMITS: RouteLimits = { routes: new Map(), commonUntil: Number.NEGATIVE_INFINITY }
 
 export function concernsOf429({ routes, commonUntil }: RouteLimits, route: string, at: number): Concerns {
-  const closed = [...routes].filter(([name, { closedUntil }]) => name !== route && closedUntil > at)
+  const limit = routes.get(route)
+  if (limit && isProved(limit)) return 'route'
+  const closed = [...routes].filter(
+    ([name, other]) => name !== route && other.closedUntil > at && !isProved(other),
+  )
   // If one other route is closed, both routes share a limit, unless a third route has proved that the closed route has
   // its own. If several are closed, the limit is common: a limit that many routes share looks like one of each route
   // while other requests are accepted now and then.
   const isOfOther = ([, { provedBy }]: (typeof closed)[number]) => [...provedBy].some(name => name !== route)
   if (at < commonUntil || closed.length > 1 || !closed.every(isOfOther)) return 'api'
-  return routes.get(route)?.isOwn ? 'route' : 'unknown'
+  return limit?.isOwn ? 'route' : 'unknown'
 }
 
 interface RouteRefusal {
@@ -79,30 +90,48 @@ interface RouteRefusal {
 
 export function after429(limits: RouteLimits, refusal: RouteRefusal): RouteLimits {
   const { route, at, sentAt, waitMs, pausedMs, random } = refusal
-  if (concernsOf429(limits, route, at) === 'api') {
-    const isRemembered = at < limits.commonUntil
-    return { routes: new Map(), commonUntil: isRemembered ? limits.commonUntil : at + COMMON_MS }
-  }
+  const isCommon = concernsOf429(limits, route, at) === 'api'
   const before = limits.routes.get(route)
   if (before && sentAt <= before.refusedAt) {
     const closedUntil = Math.max(before.closedUntil, at + Math.min(waitMs ?? 0, LONGEST_MS))
-    return withRoute(limits, route, { ...before, closedUntil })
+    const after = withRoute(limits, route, { ...before, closedUntil })
+    return isCommon ? common(after, at) : after
   }
   const { isOwn = false, distanceMs = 0 } = before ?? {}
   const refusals = (before?.refusals ?? 0) + 1
   const untoldMs = backoffMs(UNTOLD, isOwn ? refusals : refusals - 1, random)
   const { leastMs, mostMs, refused } = DISTANCE
-  return withRoute(limits, route, {
+  const after = withRoute(limits, route, {
     isOwn,
     since: before?.since ?? at,
     refusedAt: at,
     refusals,
+    contradicted: before ? contradictions(before) : 0,
+    isContradicted: false,
     closedUntil: at + Math.min(waitMs ?? Math.max(pausedMs, untoldMs, 0), LONGEST_MS),
     triedUntil: at,
     distanceMs: Math.min(mostMs, Math.max(leastMs, distanceMs * refused)),
     provedBy: new Set(),
   })
+  return isCommon ? common(after, at) : after
 }
+
+/** The state after a 429 that concerns all routes: each is open, except those that are proved to have their own limit. */
+function common({ routes, commonUntil }: RouteLimits, at: number): RouteLimits {
+  const opened = [...routes].map(([name, limit]): [string, RouteLimit] => [
+    name,
+    isProved(limit)
+      ? limit
+      : { ...limit, isOwn: false, distanceMs: 0, closedUntil: at, triedUntil: at, provedBy: new Set() },
+  ])
+  return { routes: new Map(opened), commonUntil: at < commonUntil ? commonUntil : at + COMMON_MS }
+}
+
+const contradictions = ({ contradicted, isContradicted }: RouteLimit): number =>
+  contradicted + Number(isContradicted)
+
+/** By chance, a common limit hardly ever refuses one route so often in a row while it accepts others in between. */
+const isProved = (limit: RouteLimit): boolean => contradictions(limit) >= PROVED_BY
 
 export function afterSending(limits: RouteLimits, route: string, at: number): RouteLimits {
   const limit = limits.routes.get(route)
@@ -131,15 +160,20 @@ export function limitsAfterAcceptance(
   if (limits.routes.size === 0) return limits
   const routes = [...limits.routes].flatMap(([name, limit]): [string, RouteLimit][] => {
     if (name !== route) {
-      if (!isProof(limit, sentAt)) return [[name, limit]]
-      return [[name, { ...limit, isOwn: true, provedBy: new Set([...limit.provedBy, route]) }]]
+      if (!isContradiction(limit, sentAt)) return [[name, limit]]
+      const contradicted = { ...limit, isContradicted: true }
+      if (isProof(limit, sentAt))
+        return [[name, { ...contradicted, isOwn: true, provedBy: new Set([...limit.provedBy, route]) }]]
+      return [[name, { ...contradicted, isOwn: limit.isOwn || isProved(contradicted) }]]
     }
     if (sentAt <= limit.refusedAt) return [[name, limit]]
     if (!limit.isOwn) return []
     const distanceMs = limit.distanceMs * DISTANCE.accepted
     const wasRefused = limit.since !== undefined
     const closedUntil = wasRefused ? at + distanceMs : limit.closedUntil
-    return [[name, { ...limit, since: undefined, refusals: 0, closedUntil, triedUntil: at, distanceMs }]]
+    const contradicted = isProved(limit) ? PROVED_BY : 0
+    const open = { since: undefined, refusals: 0, contradicted, isContradicted: false, triedUntil: at }
+    return [[name, { ...limit, ...open, closedUntil, distanceMs }]]
   })
   return { ...limits, routes: new Map(routes) }
 }
@@ -149,8 +183,12 @@ export function isOfOtherRoute({ routes }: RouteLimits, route: string, sentAt: n
   return [...routes].some(([name, limit]) => name !== route && isProof(limit, sentAt))
 }
 
-const isProof = ({ since, refusedAt, closedUntil }: RouteLimit, sentAt: number): boolean =>
-  since !== undefined && sentAt >= refusedAt + OTHER_ROUTE_MS && sentAt < closedUntil
+/** Whether an accepted request of another route, sent at `sentAt`, contradicts that the last refusal was common. */
+const isContradiction = ({ since, refusedAt }: RouteLimit, sentAt: number): boolean =>
+  since !== undefined && sentAt >= refusedAt + OTHER_ROUTE_MS
+
+const isProof = (limit: RouteLimit, sentAt: number): boolean =>
+  isContradiction(limit, sentAt) && sentAt < limit.closedUntil
 
 /** How long the route is closed, in ms; 0 when it may be asked. */
 export function closedMs({ routes }: RouteLimits, route: string, at: number): number {
