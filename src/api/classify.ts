@@ -26,6 +26,8 @@ export type Outcome =
       serverTime?: number
       /** The body does not have the form of the API's errors: another server may answer at this address. */
       isForeign: boolean
+      /** The body is a web page. */
+      isWebPage: boolean
     }
   | {
       kind: 'retry'
@@ -94,11 +96,21 @@ function meaningOf(answer: HttpAnswer, { now, secret }: ReadingContext): Outcome
   if (cause === undefined) {
     const time = serverTime(answer.headers)
     const isForeign = !isApiError(answer.text)
-    return { kind: 'refused', status, message, isForeign, ...(time !== undefined && { serverTime: time }) }
+    const isWebPage = WEB_PAGE.test(answer.text)
+    return {
+      kind: 'refused',
+      status,
+      message,
+      isForeign,
+      isWebPage,
+      ...(time !== undefined && { serverTime: time }),
+    }
   }
   const waitMs = readWait(answer, now)
   return { kind: 'retry', cause, status, message, ...(waitMs !== undefined && { waitMs }) }
 }
+
+const WEB_PAGE = /^\s*</
 
 function readAnswer({ status, headers, text, bytes }: HttpAnswer): Outcome {
   try {
@@ -107,7 +119,7 @@ function readAnswer({ status, headers, text, bytes }: HttpAnswer): Outcome {
     if (!(error instanceof SyntaxError)) throw error
     // The parser's error is not used, since its message quotes the body.
     const failed = { kind: 'retry', cause: 'garbled', status } as const
-    if (!/^\s*</.test(text)) return { ...failed, message: `The answer is not JSON (${bytes} bytes)` }
+    if (!WEB_PAGE.test(text)) return { ...failed, message: `The answer is not JSON (${bytes} bytes)` }
     return { ...failed, message: `The answer is a web page, not JSON (${bytes} bytes)`, isForeign: true }
   }
 }

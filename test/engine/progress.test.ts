@@ -15,7 +15,7 @@ test('unanswered requests count as sent and not as answered', () => {
   const progress = noProgress()
   const outcomes: readonly Sent[] = [
     { ...TIMES, kind: 'answer', value: {}, bytes: 2, serverTime: undefined },
-    { ...TIMES, kind: 'refused', status: 404, message: 'why', isForeign: false },
+    { ...TIMES, kind: 'refused', status: 404, message: 'why', isForeign: false, isWebPage: false },
     retry('throttled'),
     retry('timeout'),
     retry('server'),

@@ -116,7 +116,7 @@ test('lost access that an earlier session stored is cleared by the first answer,
   }
   await store.transaction(() => store.gates.set([lost]))
   reachability.begin()
-  const refusal = { kind: 'refused', status: 403, message: 'x', isForeign: false } as const
+  const refusal = { kind: 'refused', status: 403, message: 'x', isForeign: false, isWebPage: false } as const
   const asked = { feed: 'messages.list', request: REQUEST, isDeclared: false }
   reachability.observe(asked, { ...refusal, startedAt: clock.now(), durationMs: 10 }, {})
   expect(await noted()).toMatchObject([{ kind: 'refused' }])

@@ -4,7 +4,7 @@ import type { ResourceName } from '../../src/declare/resource-names.ts'
 import { hasFirstReads } from '../../src/engine/due/first-reads.ts'
 import { refused, type ScriptedAnswer, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
 import { startCrm } from './crm-world.ts'
-import { message, startTrial, type Trial, uuid } from './trial-backfill.ts'
+import { message, outcomeOf, startTrial, type Trial, uuid } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
 
 const ANSWERS: Readonly<Record<string, ScriptedAnswer>> = {
@@ -123,6 +123,38 @@ describe('a failed request', () => {
     api.on(route, () => (api.asked(route).length < 2 ? throttled : (ANSWERS[route] ?? {})))
     expect((await trial.run(['messages'])).complete).toBe(true)
     expect(retried(trial)).toEqual([])
+  })
+
+  test('a request that is refused with 429 has failed if others of its route are accepted meanwhile', async () => {
+    const { api, trial } = await startWorkspace()
+    const numbers = Array.from({ length: 12 }, (_, index) => index + 1)
+    api.on('/v2/messages', () => v2Page(numbers.map(number => message(number))))
+    api.on('/v2/messages/{id}', ({ params: [id = ''] }) =>
+      id === uuid(3)
+        ? { ...refused(429), headers: { 'Retry-After': '0.02' } }
+        : { body: { id, text: 'Text' } },
+    )
+    const run = await trial.run(TEXTS)
+    expect(outcomeOf(run, 'message_bodies')).toBe('failed')
+    expect(trial.column("SELECT id FROM messages WHERE text_state = 'pending'")).toEqual([uuid(3)])
+    expect(retried(trial)).toEqual([1, 2, 3, 4, 5])
+  })
+
+  test.each([
+    ['a 404 of the API says that there is no text', refused(404), 'complete', 'gone', 1],
+    [
+      'a 404 that is a web page is retried',
+      { status: 404, text: '<p>Not found</p>' },
+      'failed',
+      'pending',
+      6,
+    ],
+  ])('%s', async (_, answer, outcome, state, requests) => {
+    const { api, trial } = await startWorkspace()
+    api.on('/v2/messages/{id}', () => answer)
+    expect(outcomeOf(await trial.run(TEXTS), 'message_bodies')).toBe(outcome)
+    expect(trial.column('SELECT text_state FROM messages')).toEqual([state])
+    expect(api.asked('/v2/messages/{id}')).toHaveLength(requests)
   })
 
   test('a text that is tried again is still to be read, and is one', async () => {

@@ -207,7 +207,7 @@ export const MUTANTS: readonly Mutant[] = [
       }),
     ),
     file: 'api/governor/route-limits.ts',
-    from: "return routes.get(route)?.isOwn ? 'route' : 'unknown'",
+    from: "return limit?.isOwn ? 'route' : 'unknown'",
     to: "return 'api'",
   },
   {

@@ -4,6 +4,7 @@ import type { Client, Sent } from '../../api/client.ts'
 import type { Permit } from '../../api/governor/in-flight.ts'
 import { CUT_OFF } from '../../api/outcome-texts.ts'
 import type { HealthCheck } from '../../api/reach.ts'
+import { type ApiRequest, pathWithQuery } from '../../api/request.ts'
 import { retryDecision } from '../../api/retry.ts'
 import { ResourceError, RetryError, StopError } from '../../base/errors.ts'
 import type { EngineContext } from '../context/context.ts'
@@ -55,6 +56,7 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
   }
   const askUnconfirmed = () => endUnconfirmed(true)
   const { send, unanswered } = createSender(deps)
+  const refusals = createRefusals()
 
   const perform = async (chosen: ChosenJob, permit: Permit) => {
     const { job, lane } = chosen
@@ -62,7 +64,9 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
     try {
       const isOver = context.backoffs.trying(job.feed, job.scope)
       const isRetry = job.reads !== undefined && triesOf(job.reads) > 0
+      const observe = refusals.sending(job.request)
       const sent = await send(job, isRetry ? 'retry' : lane, permit).finally(isOver)
+      observe(sent)
       await settle(chosen, sent, ticket)
     } catch (error) {
       permit.settle(CUT_OFF)
@@ -128,14 +132,17 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
    * Whether a failed request is made again. A failure of this request alone is noted, with the time of the next try.
    */
   const isAskedAgain = async (job: Job, cause: RetryCause, waitMs: number | undefined): Promise<boolean> => {
-    // While the whole API is silent, or the governor pauses, the failure is not noted: the rows of the request stay
-    // due.
-    if (reachability.isAway() || cause === 'throttled') return true
+    // While the whole API is silent, or a rate limit refuses requests, the failure is not noted: the rows of the request
+    // stay due.
+    if (reachability.isAway() || (cause === 'throttled' && !refusals.isAlone(job.request))) return true
     const { reads, resource, request } = job
     if (reads === undefined) return false
     const attempt = triesOf(reads) + 1
     if (attempt >= attemptsOf(job)) return false
-    const decision = retryDecision({ cause, attempt, waitMs }, deps.random)
+    const decision = retryDecision(
+      { cause: cause === 'throttled' ? 'server' : cause, attempt, waitMs },
+      deps.random,
+    )
     if (!decision.retry) return false
     log.debug('Request is retried', { resource, route: request.route, attempt, reason: cause })
     await store.transaction(() => tryAgain(context, reads, decision.delayMs))
@@ -165,8 +172,34 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
   }
 }
 
-function isDeclaredRefusal(job: Job, sent: Sent): boolean {
-  return sent.kind === 'refused' && job.expected?.[sent.status] !== undefined
+/**
+ * Tells a request that is refused with 429 at any rate from one that a rate limit refuses: since its first refusal, the
+ * API has accepted a later request of the same route.
+ */
+function createRefusals() {
+  let sent = 0
+  /** By path and query: the number of the first request that was refused since the last other answer. */
+  const refused = new Map<string, number>()
+  /** By route: the number of the last request that was accepted. */
+  const accepted = new Map<string, number>()
+  return {
+    sending(request: ApiRequest) {
+      sent += 1
+      const number = sent
+      return (outcome: Sent) => {
+        const name = pathWithQuery(request)
+        if (outcome.kind !== 'retry') accepted.set(request.route, number)
+        if (outcome.kind !== 'retry' || outcome.cause !== 'throttled') refused.delete(name)
+        else if (!refused.has(name)) refused.set(name, number)
+      }
+    },
+    isAlone: (request: ApiRequest): boolean =>
+      (accepted.get(request.route) ?? 0) > (refused.get(pathWithQuery(request)) ?? Number.POSITIVE_INFINITY),
+  }
+}
+
+function isDeclaredRefusal({ expected }: Pick<Job, 'expected'>, sent: Sent): boolean {
+  return sent.kind === 'refused' && expected?.[sent.status] !== undefined
 }
 
 function isRefusedAccess(sent: Sent): boolean {
@@ -196,6 +229,14 @@ interface SenderDeps {
   pause(): GovernorPause
 }
 
+/** The API answers in JSON (spec: Errors): the 404 of a proxy says nothing about the record. */
+const WEB_PAGE = {
+  kind: 'retry',
+  cause: 'garbled',
+  message: 'The answer is a web page, not JSON',
+  isForeign: true,
+} as const
+
 function createSender(deps: SenderDeps): Sender {
   const { context, reachability, progress, endless } = deps
   let unanswered = 0
@@ -204,16 +245,19 @@ function createSender(deps: SenderDeps): Sender {
       unanswered += 1
       const answered = deps.slots.begin(request.route)
       reachability.noteSending(request)
-      const sent = await deps.client.send(request, deps.cancel).finally(() => {
+      const answer = await deps.client.send(request, deps.cancel).finally(() => {
         unanswered -= 1
       })
+      const isOfProxy =
+        answer.kind === 'refused' && answer.isWebPage && isDeclaredRefusal({ expected }, answer)
+      const sent: Sent = isOfProxy ? { ...answer, ...WEB_PAGE } : answer
       answered(sent.kind !== 'retry' || sent.status !== undefined)
       countRequest(context, progress, resource, sent)
       if ('serverTime' in sent && sent.serverTime !== undefined)
         context.server.observe(sent.serverTime, sent.durationMs)
       endless?.onSent(request, lane, sent)
       permit.settle(reachability.permitResult(request, sent))
-      const isDeclared = sent.kind === 'refused' && expected?.[sent.status] !== undefined
+      const isDeclared = isDeclaredRefusal({ expected }, sent)
       reachability.observe({ feed, request, isDeclared }, sent, deps.pause())
       progress.turnedAwayInARow = reachability.refusedInARow()
       reachability.notePause(deps.pause())
