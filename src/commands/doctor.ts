@@ -13,6 +13,7 @@ import { type Finding, findingsOf } from '../doctor/finding.ts'
 import {
   checkMachine,
   databaseFile,
+  isEmpty,
   type MachineContext,
   openForChecks,
   uncheckedFinding,
@@ -86,7 +87,8 @@ async function checkData(
   const { db, openError } = openForChecks(path)
   const line = findingsOf('database')
   try {
-    if (!db) for (const finding of databaseFile({ database: path, db, openError }, line)) report.add(finding)
+    if (!db || isEmpty(db))
+      for (const finding of databaseFile({ database: path, db, openError }, line)) report.add(finding)
     else {
       const isWritten = runningWriter({ database: path, db }) !== undefined
       for (const finding of dataFindings({ db, isWritten })) {

@@ -225,9 +225,15 @@ export function databaseFile(
   line: CheckFindings,
 ): Finding[] {
   if (openError) return [stopFinding(line, openError)]
+  if (db && isEmpty(db))
+    return [line.note(`${database} is empty`, 'parley backfill or parley daemon creates the tables.')]
   if (db) return [line.ok(`${database} is a parley database`)]
   return [line.note(`${database} does not exist yet`, 'parley backfill or parley daemon creates it.')]
 }
+
+/** Whether the file has none of parley's tables, as for a moment at the start of a first backfill. */
+export const isEmpty = (db: Sqlite): boolean =>
+  appliedMigrations(db).length === 0 && missingTables(db).length === OWN_TABLES.length
 
 function databaseName({ database, openError }: MachineContext, line: CheckFindings): Finding[] {
   try {
@@ -315,11 +321,9 @@ function schemaVersion(db: Sqlite, line: CheckFindings, { version, database }: M
       return [line.ok(`current for parley ${version}`), ...missingIndices(db, line, database)]
     return [line.wrong(`missing tables: ${missing.join(', ')}`, DATABASE, DAMAGED)]
   }
-  if (applied === undefined) {
-    if (missing.length === OWN_TABLES.length)
-      return [line.note('empty', 'parley backfill creates the tables.')]
+  if (isEmpty(db)) return []
+  if (applied === undefined)
     return [line.wrong('the list of applied migrations is missing', DATABASE, DAMAGED)]
-  }
   const hint = 'The next backfill or daemon migrates it. It copies a database larger than 10 MB first.'
   return [line.note(`older than parley ${version}`, hint)]
 }

@@ -1,4 +1,4 @@
-import { cpSync } from 'node:fs'
+import { cpSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
@@ -210,9 +210,14 @@ test('a table of other people is not tested as one of parley', () => {
 })
 
 test('before the first backfill there is nothing to test', async () => {
-  const { status, stdout } = await parley(['doctor', '--data', '--database', join(emptyFolder(), 'none.db')])
-  expect(status).toBe(0)
-  expect(stdout).toMatch(/^note {5}database: .+none\.db does not exist yet\n/)
+  const file = join(emptyFolder(), 'none.db')
+  const found = async () => {
+    const { status, stdout } = await parley(['doctor', '--data', '--database', file])
+    return [status, stdout.split('\n', 1)[0]]
+  }
+  expect(await found()).toEqual([0, `note     database: ${file} does not exist yet`])
+  writeFileSync(file, '')
+  expect(await found()).toEqual([0, `note     database: ${file} is empty`])
 })
 
 test('a table that is added to the descriptions is tested without other code', () => {
