@@ -112,6 +112,34 @@ test('the mass deletion of meetings in collections and of record links is held b
   expect(trial.column('SELECT count(*) FROM live_collection_meetings')).toEqual([0])
 })
 
+test('the deletion of a few records with a long history is not held back', async () => {
+  const api = await startScriptedApi()
+  let stage = 1
+  let records = Array.from({ length: 20 }, (_, number) => uuid(number))
+  const names = Array.from({ length: 10 }, (_, number) => `field${number}`)
+  api.on('/v2/objects', () => ({ body: { data: [{ name: 'deal' }] } }))
+  api.on('/v2/objects/{object}', ({ params: [name] }) =>
+    name === 'deal' ? { body: { name, fields: [] } } : refused(404),
+  )
+  api.on('/v2/objects/{object}/records', ({ params: [object], query }) => {
+    if (object !== 'deal') return refused(404)
+    const fieldsOf = (id: string) =>
+      Object.fromEntries(names.map(name => [name, Number(id.slice(-4)) < 3 ? stage : 0]))
+    const shown = records.filter(id => query['ids'] === undefined || query['ids'].split(',').includes(id))
+    return v2Page(shown.map(id => ({ id, object: 'deal', visibility: 'workspace', fields: fieldsOf(id) })))
+  })
+  const trial = await startTrial(api)
+  const chosen = ['crm_objects', 'crm_records'] as const
+  await trial.run(chosen)
+  stage = 2
+  await trial.run(chosen)
+  expect(trial.column('SELECT count(*) FROM crm_record_changes')).toEqual([30])
+  records = records.slice(3)
+  expect(outcomeOf(await trial.run(chosen), 'crm_records')).toBe('complete')
+  expect(trial.column('SELECT count(*) FROM live_crm_records')).toEqual([17])
+  expect(trial.column('SELECT count(*) FROM crm_record_changes')).toEqual([30])
+})
+
 test('a suspected meeting of a collection is no longer suspected once the collection is deleted', async () => {
   const api = await startScriptedApi()
   let collections = [{ id: 'c' }, { id: 'd' }]

@@ -165,10 +165,17 @@ function liveRows({ store }: EngineContext, { name, kind }: Table, gone: number)
 
 type Dependant = Pick<Cascade, 'table' | 'on'>
 
-/** By table: the link tables whose rows no longer count as live when a row of this table is deleted. */
+const HISTORIES: readonly string[] = CATALOG.flatMap(({ history }) => history?.into ?? [])
+
+/**
+ * By table: the link tables whose rows no longer count as live when a row of this table is deleted. The history of a
+ * row stays, however long it is.
+ */
 const LIVE_LINKS: ReadonlyMap<string, readonly Dependant[]> = new Map(
   [...TABLES.values()].flatMap(({ table: { kind, name, livesWith } }) =>
-    kind === 'link' && livesWith ? [[livesWith.table, [{ table: name, on: livesWith.on }]] as const] : [],
+    kind === 'link' && livesWith && !HISTORIES.includes(name)
+      ? [[livesWith.table, [{ table: name, on: livesWith.on }]] as const]
+      : [],
   ),
 )
 
