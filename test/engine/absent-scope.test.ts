@@ -1,10 +1,10 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/deletion-states.ts'
 import { wantList } from '../../src/engine/due/wants.ts'
 import { recordOutcome } from '../../src/engine/run/round-end.ts'
 import { refused, startScriptedApi, v1Page } from '../support/scripted-api.ts'
-import { outcomeOf, startTrial, stateOf } from './trial-backfill.ts'
+import { outcomeOf, startTrial, stateOf, type Trial } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
 
 /** A collection whose list of meetings answers 404, although the collection may still exist. */
@@ -75,4 +75,32 @@ test('a backfill fails for a collection whose meetings answer 404, and the next 
   expect(outcomeOf(await trial.run(CHOSEN), 'collection_meetings')).toBe('failed')
   world.isRefused = false
   expect(outcomeOf(await trial.run(CHOSEN), 'collection_meetings')).toBe('complete')
+})
+
+describe('a workspace without collections', () => {
+  const states = (trial: Trial) =>
+    trial.all(`SELECT resource, state, complete_as_of IS NOT NULL AS isComplete FROM sync_status
+      WHERE resource IN ('collections', 'collection_meetings')`)
+
+  test('has all meetings of its collections, as of when the collections were read', async () => {
+    const api = await startScriptedApi()
+    api.on('/v1/collections', () => v1Page([]))
+    const trial = await startTrial(api)
+    expect((await trial.run(CHOSEN)).complete).toBe(true)
+    expect(states(trial)).toEqual([
+      { resource: 'collections', state: 'ok', isComplete: 1 },
+      { resource: 'collection_meetings', state: 'ok', isComplete: 1 },
+    ])
+  })
+
+  test('is not known as long as the list of collections fails', async () => {
+    const api = await startScriptedApi()
+    api.on('/v1/collections', () => refused(400))
+    const trial = await startTrial(api)
+    expect((await trial.run(CHOSEN)).complete).toBe(false)
+    expect(states(trial)).toEqual([
+      { resource: 'collections', state: 'failing', isComplete: 0 },
+      { resource: 'collection_meetings', state: 'backfilling', isComplete: 0 },
+    ])
+  })
 })

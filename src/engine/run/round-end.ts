@@ -173,11 +173,24 @@ export function settle(
 function isRoundComplete(context: EngineContext, resource: Resource): boolean {
   if (context.schedule.isTimed && !resource.parents.every(context.rounds.wasComplete)) return false
   const round = context.rounds.number(resource.name)
-  const segments = listsOf(resource).map(list => {
-    const all = context.store.segments.of(list.id).filter(one => !isLeftOut(context, list, one))
-    return all.filter(one => isNewEnough(list, one, context.options))
+  return listsOf(resource).every(list => {
+    const all = context.store.segments.of(list.id)
+    if (all.length === 0 && hasNoScopes(context, resource, list)) return true
+    const read = all
+      .filter(one => !isLeftOut(context, list, one))
+      .filter(one => isNewEnough(list, one, context.options))
+    return read.length > 0 && read.every(one => one.closed || one.listedRound >= round)
   })
-  return segments.every(all => all.length > 0 && all.every(one => one.closed || one.listedRound >= round))
+}
+
+/** Whether there is nothing to read, such as the meetings of collections in a workspace without collections. */
+function hasNoScopes(
+  { store }: EngineContext,
+  { parents }: Resource,
+  { feed }: DeclaredFeed<ListFeed>,
+): boolean {
+  const isScoped = feed.mode === 'snapshot' && feed.scope !== undefined
+  return isScoped && parents.every(parent => store.state.get(parent).firstCompleteAt !== null)
 }
 
 /** Whether the round can be complete without this segment: it is unavailable or stepped over, or its scope failed. */

@@ -1,4 +1,4 @@
-import { tableNamed } from '../../catalog/catalog.ts'
+import { CATALOG, tableNamed } from '../../catalog/catalog.ts'
 import { feedsOf } from '../../catalog/feeds.ts'
 import type { Feed, Resource, StatusSource } from '../../declare/resource.ts'
 import { quote } from '../database/sql.ts'
@@ -133,7 +133,8 @@ const SEGMENTED: readonly Feed['mode'][] = ['timeline', 'snapshot', 'periodic']
 
 /**
  * The oldest `listed_at` of the resource's available segments. NULL while a segment was never read to its end. Where
- * the lists give only keys, reading them says nothing about the rows, so the last complete round decides.
+ * the lists give only keys, reading them says nothing about the rows, so the last complete round decides. Without any
+ * scope, there is nothing to read, as of when the list of the scopes was read.
  */
 function completeAsOf(resource: Resource): string {
   const listed = feedsOf(resource).filter(({ feed }) => SEGMENTED.includes(feed.mode))
@@ -148,7 +149,14 @@ function completeAsOf(resource: Resource): string {
   const oldest = isPeriodic
     ? `min(coalesce(min(${listedAt}) FILTER (WHERE NOT g.closed), max(g.to_at)), max(g.to_at))`
     : `min(${listedAt})`
-  return `(SELECT CASE WHEN count(*) = count(${listedAt}) THEN ${oldest} END
+  const scopes = listed.flatMap(({ feed }) => ('scope' in feed && feed.scope ? [feed.scope.table] : []))
+  const ofScopes = scopes.map(table => {
+    const owner = CATALOG.find(({ tables }) => tables.some(({ name }) => name === table))
+    return owner
+      ? `(SELECT ${completeAsOf(owner)} FROM sync_resources s WHERE s.resource = '${owner.name}')`
+      : 'NULL'
+  })
+  return `(SELECT CASE WHEN count(*) = 0 THEN ${ofScopes[0] ?? 'NULL'} WHEN count(*) = count(${listedAt}) THEN ${oldest} END
     FROM sync_segments g WHERE g.feed >= s.resource || '.' AND g.feed < s.resource || '/' AND g.unavailable_since IS NULL)`
 }
 
