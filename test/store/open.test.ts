@@ -96,6 +96,17 @@ describe('one writer per database', () => {
     expect(refusalOf(() => openAt(other)).code).toBe('database-locked')
   })
 
+  test('the lock holds when the first opening creates the file at the end of links', () => {
+    const folder = newFolder()
+    mkdirSync(join(folder, 'disk'))
+    symlinkSync('disk/second.db', join(folder, 'first.db'))
+    symlinkSync('third.db', join(folder, 'disk', 'second.db'))
+    const store = openAt(join(folder, 'first.db'))
+    for (const name of ['first.db', 'disk/second.db', 'disk/third.db'])
+      expect(refusalOf(() => openAt(join(folder, name))).code).toBe('database-locked')
+    store.close()
+  })
+
   test('a reader may open the file at any time', async () => {
     const store = temporaryStore()
     const reader = openDatabase({ path: store.path, readonly: true })

@@ -1,20 +1,31 @@
-import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 
 /** Where a database is: its path, what is mounted there, and which file it is. */
 
-/** The path without symbolic links, so that every path to a database leads to the same lock file. */
-export function resolvedPath(path: string): string {
+/**
+ * The path without symbolic links, so that every path to a database leads to the same lock file. A link may lead to a
+ * file that is yet to be created.
+ */
+export function resolvedPath(path: string, linksBefore = 0): string {
   const file = resolve(path)
   try {
-    return existsSync(file) ? realpathSync(file) : join(realpathSync(dirname(file)), basename(file))
+    if (existsSync(file)) return realpathSync(file)
+    const folder = realpathSync(dirname(file))
+    const place = join(folder, basename(file))
+    const isLink = lstatSync(place, { throwIfNoEntry: false })?.isSymbolicLink() === true
+    if (!isLink || linksBefore >= MOST_LINKS) return place
+    return resolvedPath(resolve(folder, readlinkSync(place)), linksBefore + 1)
   } catch {
     // Opening the file reports what is wrong with its folder.
     return file
   }
 }
+
+/** Linux follows no more links in one path. */
+const MOST_LINKS = 40
 
 export interface FileSystem {
   mountPoint: string

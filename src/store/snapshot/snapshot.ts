@@ -1,5 +1,5 @@
 import { chmod, chown, lstat, open, rename, stat } from 'node:fs/promises'
-import { basename, dirname, join, sep } from 'node:path'
+import { basename, dirname, join, resolve, sep } from 'node:path'
 import { type Clock, isoInstant } from '../../base/clock.ts'
 import { EXIT_STATUS, errorCode, isMissingFile, ParleyError, StopError } from '../../base/errors.ts'
 import { shellWord } from '../../base/safe-text.ts'
@@ -58,6 +58,7 @@ export async function makeSnapshot(options: SnapshotOptions): Promise<Snapshot> 
   requireWarehouse(database)
   if (options.file.endsWith(sep)) throw folderError(file, database)
   try {
+    if ((await statOf(options.file)) === undefined) await refuseBrokenLink(resolve(options.file))
     return await writeSnapshot({ ...options, database, file })
   } catch (error) {
     throw snapshotError(error, file)
@@ -190,7 +191,7 @@ async function refuseTarget(database: string, file: string): Promise<void> {
   }
   await refuseWithoutFolder(file)
   await refuseCompanions(file)
-  if (there === undefined) return refuseBrokenLink(file)
+  if (there === undefined) return
   if (there.isDirectory()) throw folderError(file, database)
   if (there.isFile() && (there.size === 0 || (await isSnapshot(file)))) return
   throw refusal(
