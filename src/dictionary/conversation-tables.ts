@@ -310,7 +310,7 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
     {
       _id: NUMBER,
       ...RECORD,
-      meetings: count('Meetings.'),
+      meetings: count('Meetings, planned ones included.'),
       mails: count('E-mails.'),
       mails_in: count('E-mails from them.'),
       mails_out: count('E-mails from us.'),
@@ -323,10 +323,13 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
         'Persons of theirs who wrote an e-mail or spoke in a meeting, the `derived` ones included.',
         { unit: 'persons', example: '3' },
       ],
-      first_meeting_day: day('Local day of the first meeting.', 'There is no meeting with a known time.'),
+      first_meeting_day: day(
+        'Local day of the first meeting. A planned meeting is none yet.',
+        'There is none with a known time, or only planned ones.',
+      ),
       last_day: day(
         'Local day of the last conversation of the record. A planned meeting is none yet.',
-        'No time is known.',
+        'There is none with a known time, or only planned meetings.',
       ),
       last_theirs_day: day(
         'Local day on which they last wrote, or last were in a meeting.',

@@ -391,10 +391,13 @@ export const DEAL_FACTS: DescribedTable = (() => {
         'Persons of theirs who wrote an e-mail or spoke in a meeting, at any time.',
         { unit: 'persons', example: '3' },
       ],
-      first_meeting_day: day('Local day of the first meeting.', 'There is no meeting with a known time.'),
+      first_meeting_day: day(
+        'Local day of the first meeting. A planned meeting is none yet.',
+        'There is none with a known time, or only planned ones.',
+      ),
       last_day: day(
         'Local day of the last conversation. A planned meeting is none yet.',
-        'There is none with a known time.',
+        'There is none with a known time, or only planned meetings.',
       ),
       last_theirs_day: day(
         'Local day on which they last wrote, or last were in a meeting.',

@@ -19,7 +19,7 @@ const INSTANT = '2026-03-04T05:06:07.123Z'
 
 /** The states of a resource. Every table, page, document and metric shows these words. */
 export const RESOURCE_STATES = {
-  ok: 'everything that the API publishes is here',
+  ok: 'everything that the API publishes is here, except what `sync.since` leaves out',
   backfilling: 'the first complete read is under way',
   'on hold':
     'nothing is wrong with this resource, but nothing is read: the API is away, refuses access or asked to wait, or the daemon waits',
@@ -80,7 +80,7 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
       ),
       complete_as_of: instant(
         'Everything published before this instant, whatever its event time, had been read.',
-        'History is still loading.',
+        'History is still loading, or `sync.since` leaves a part of it out.',
       ),
       backfill_done: count('Progress of the backfill: `rows_live`.', 'rows', '5120'),
       backfill_total: count(

@@ -17,7 +17,11 @@ const value = (
   about: string,
   example: string,
   more: ColumnLine[2] = {},
-): ColumnLine => [kind, about, { nullMeaning: NO_VALUE, nullMeaningIsTables: true, example, ...more }]
+): ColumnLine => [
+  kind,
+  about,
+  { nullMeaning: NO_VALUE, nullMeaningIsTables: true, onDelete: 'purged', example, ...more },
+]
 
 const NOT_OVER = 'It is the present one.'
 const NO_DAY = 'The calendar does not reach that far.'
@@ -31,6 +35,7 @@ export const DEAL_VERSIONS: DescribedTable = tableFromLines(
       'One deal between two changes of it that parley observed, computed from `crm_record_changes` by the rules of `deals` of today. How the pipeline was at the end of a day: `from_day <= DAY AND (to_day > DAY OR to_day IS NULL)`. A value is NULL where the deal had none, where no field of the CRM holds it, after the deletion, and when it was purged.',
     sortable: ['deal_id'],
     label: 'stage',
+    onDelete: 'kept',
   },
   {
     deal_id: [
@@ -46,7 +51,7 @@ export const DEAL_VERSIONS: DescribedTable = tableFromLines(
     to_at: [
       'timestamp',
       'When the next version began.',
-      { nullMeaning: NOT_OVER, example: '2026-03-09T05:06:07.123Z' },
+      { nullMeaning: NOT_OVER, onDelete: 'set', example: '2026-03-09T05:06:07.123Z' },
     ],
     from_day: ['date', 'Local day of `from_at`.', { nullMeaning: NO_DAY, example: '2026-03-04' }],
     to_day: [
@@ -54,6 +59,7 @@ export const DEAL_VERSIONS: DescribedTable = tableFromLines(
       'Local day of `to_at`: at its end this was not so any more.',
       {
         nullMeaning: `${NOT_OVER.slice(0, -1)}, or the calendar does not reach that far.`,
+        onDelete: 'set',
         example: '2026-03-09',
       },
     ],

@@ -21,7 +21,7 @@ export function completenessText(
 ): { text: string; detail: string | null } {
   const offered = resources.filter(({ state }) => state !== 'unavailable')
   const complete = oldest(offered.map(({ complete_as_of: at }) => at)) ?? '-'
-  const here = `everything published before ${clockText(complete, now)} is`
+  const here = `everything published${ofResources(resources)} before ${clockText(complete, now)}${leftOut(offered)} is`
   if (writer?.running !== true) {
     const detail =
       'No process reads at the moment. parley backfill reads what is new, and parley daemon keeps reading'
@@ -37,6 +37,21 @@ export function completenessText(
     text: `Up to date: what is new until ${clockText(fresh, now)} is here`,
     detail: `Nothing to do. Older dates are read again at intervals: ${here} here, whatever its date`,
   }
+}
+
+/** Which resources a statement is about; empty for all. */
+function ofResources(resources: readonly ResourceFacts[]): string {
+  const names = resources.map(({ resource }) => resource)
+  if (names.length === CATALOG.length) return ''
+  return ` of ${names.length > 3 ? `${names.length} resources` : names.join(', ')}`
+}
+
+/** What was not read of a first read that is over: items from before `sync.since`. */
+function leftOut(offered: readonly ResourceFacts[]): string {
+  const names = offered
+    .filter(({ resource, complete_as_of: at }) => at === null && TIMELINES.includes(resource))
+    .map(({ resource }) => resource)
+  return names.length === 0 ? '' : `, except ${names.join(' and ')} from before sync.since,`
 }
 
 function oldest(instants: readonly (string | null)[]): string | undefined {

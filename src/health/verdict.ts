@@ -37,6 +37,7 @@ export function verdictOf(
   const [worst, ...others] = problems
   if (worst) return { ...problemVerdict(worst, others.length, now), ...(loading && { loading }) }
   if (loading) {
+    if (report.writer?.running === false) return { ...NOT_LOADING, text: loadingText(loading), loading }
     const detail = loading.hasBegun ? 'Nothing to do. What is here can be queried meanwhile' : 'Nothing to do'
     return { kind: 'loading', text: loadingText(loading), detail, todo: null, loading }
   }
@@ -47,6 +48,13 @@ export function verdictOf(
     todo: null,
   }
 }
+
+/** The history is not loaded further, for example after `parley resync`. */
+const NOT_LOADING = {
+  kind: 'warn',
+  detail: 'No process reads at the moment',
+  todo: 'Run parley backfill, or start parley daemon.',
+} as const
 
 /** The verdict for one problem, and how many more there are. */
 export function problemVerdict(

@@ -349,6 +349,33 @@ describe('the verdict', () => {
     })
   })
 
+  test('the verdict says what of the API it is about', () => {
+    const text = (changes: Partial<StatusReport>, row?: Partial<ResourceReport>) => verdict(changes, row).text
+    expect(text({ chosen_resources: ['members', 'teams'] })).toBe(
+      'Up to date: everything published of members, teams before 11:59:00 UTC is here',
+    )
+    expect(text({ chosen_resources: ['members', 'teams', 'playbooks', 'messages'] })).toBe(
+      'Up to date: everything published of 4 resources before 11:59:00 UTC is here',
+    )
+    const made = report()
+    const resources = made.resources.map(one =>
+      one.resource === 'activities' || one.resource === 'messages' ? { ...one, complete_as_of: null } : one,
+    )
+    expect(text({ resources })).toBe(
+      'Up to date: everything published before 11:59:00 UTC, except activities and messages from before sync.since, is here',
+    )
+  })
+
+  test('a history that no process reads further is not loading', () => {
+    const unread = { state: 'backfilling', complete_as_of: null } as const
+    expect(verdict({}, unread).kind).toBe('loading')
+    expect(verdict({ writer: { ...STOPPED, command: 'backfill' }, daemon: null }, unread)).toMatchObject({
+      kind: 'warn',
+      detail: 'No process reads at the moment',
+      todo: 'Run parley backfill, or start parley daemon.',
+    })
+  })
+
   test('a resource whose first read is over is not loading when a part of it is not read yet', () => {
     expect(verdict({}, { state: 'ok', complete_as_of: null }).kind).toBe('ok')
     expect(verdict({}, { state: 'waiting', complete_as_of: null }).kind).toBe('ok')

@@ -308,3 +308,29 @@ test('a member who is a contact too belongs to the company of the contact, also 
   await update()
   expect(store.column("SELECT company_id FROM parties WHERE party_id = 'm2'")).toEqual(['c2'])
 })
+
+test('an answer of a playbook is a number where it is one alone', async () => {
+  const { store, update } = workspace()
+  const answers = ['120000', '12.5', '-5', '-0.5', '5-', '--5', '1.2.3', '12 000', 'about 5', '']
+  putMeeting(store, 'm', 'open', {})
+  store.put(
+    'playbook_results',
+    [
+      {
+        ...{ id: 'r', meeting_id: 'm', playbook_id: 'p', playbook_name: 'Qualification' },
+        talk_point_results: answers.map((answer, index) => ({
+          id: `a${index}`,
+          question: 'How much?',
+          answer,
+        })),
+      },
+    ],
+    { requested: 'm' },
+  )
+  putMeeting(store, 'm', 'open', {})
+  await update()
+  expect(store.column('SELECT answer_number FROM playbook_answers ORDER BY answer_id')).toEqual([
+    ...[120000, 12.5, -5, -0.5],
+    ...answers.slice(4).map(() => null),
+  ])
+})

@@ -146,6 +146,18 @@ describe('the view deals', () => {
     expect(plan.filter(line => /^SCAN c\b/.test(line))).toEqual([])
   })
 
+  test('declares the type of each column, like the views of companies and contacts', async () => {
+    const text = ['next_step', 'forecast_category', 'deal_type', 'lost_reason'].map(name =>
+      plainField(name, 'TEXT'),
+    )
+    const { store, update } = workspace([...DEAL_FIELDS, ...text])
+    await update()
+    const typeless =
+      store.column(`SELECT v.name || '.' || c.name FROM sqlite_master v JOIN pragma_table_info(v.name) c
+      WHERE v.name IN ('deals', 'deal_facts', 'companies', 'contacts') AND c.type = ''`)
+    expect(typeless).toEqual([])
+  })
+
   test('is there, typed and empty, where the CRM has no deals', () => {
     const store = temporaryStore()
     expect(store.all('SELECT * FROM deals')).toEqual([])

@@ -165,6 +165,8 @@ describe('the value on delete', () => {
     put('company', [text('name')], 'c', { name: 'Acme' })
     put('contact', [text('name')], 'k', { name: 'Jordan' })
     put('deal', [text('name'), stage, pipeline], 'd', { name: 'Big', stage_id: 's', pipeline_id: 'p' })
+    store.put('members', [{ id: 'mem', name: 'Aiko Tanaka', email: 'aiko@example.com' }], { now: WRITTEN })
+    store.put('teams', [{ id: 'team', name: 'Sales', member_ids: ['mem'] }], { now: WRITTEN })
     const { settings } = loadSettings({ flags: {}, env: {}, cwd: '/', requireApi: false })
     const reports = reportsOf({ ...store, now: LATER })
     const update = async () => {
@@ -182,6 +184,8 @@ describe('the value on delete', () => {
     store.atomically(() => {
       const all = ['pipeline.p', 'stage.s', 'company.c', 'contact.k', 'deal.d'].map(each => each.split('.'))
       store.tombstone('crm_records', all, DELETED_AT)
+      store.tombstone('members', [['mem']], DELETED_AT)
+      store.tombstone('teams', [['team']], DELETED_AT)
     })
     await update()
     const deleted = contents(store, tables)

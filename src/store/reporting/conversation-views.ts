@@ -22,6 +22,8 @@ const workHoursTo = (instant: string) => `(SELECT d.work_hours_before
     + coalesce(max(0, julianday(min(d.work_to, n.instant)) - julianday(d.work_from)) * 24, 0)
   FROM (SELECT ${instant} AS instant) n JOIN calendar d ON d.day = ${localDay('n.instant')})`
 
+const WITHOUT_SIGN = "iif(a.answer GLOB '-*', substr(a.answer, 2), a.answer)"
+
 export const CONVERSATION_VIEW_SQL = {
   record_conversations: `
 SELECT r.object, r.record_id, c.kind, c.conversation_id, c.day, ${HOW_NAME} AS how
@@ -62,8 +64,8 @@ LEFT JOIN people p ON p.person_id = c.person_id
 WHERE c.is_readable = 1`,
   playbook_answers: `
 SELECT r.meeting_id, r.id AS playbook_result_id, a.id AS answer_id, r.playbook_name AS playbook, a.question, a.answer,
-  CAST(CASE WHEN a.answer GLOB '[0-9]*' AND a.answer NOT GLOB '*[^0-9.]*' AND a.answer NOT GLOB '*.*.*' THEN a.answer END AS REAL)
-    AS answer_number,
+  CAST(CASE WHEN ${WITHOUT_SIGN} GLOB '[0-9]*' AND ${WITHOUT_SIGN} NOT GLOB '*[^0-9.]*' AND a.answer NOT GLOB '*.*.*'
+    THEN a.answer END AS REAL) AS answer_number,
   c.day, c.person_id, p.member_id
 FROM playbook_results r JOIN talk_point_results a ON a.playbook_result_id = r.id
 JOIN conversations c ON c.kind = 'meeting' AND c.conversation_id = r.meeting_id

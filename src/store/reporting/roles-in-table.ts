@@ -129,5 +129,5 @@ function typed(
       ? localDay(value)
       : `CASE WHEN ${value} GLOB ${DAY_FORM} THEN substr(${value}, 1, 10) END`
   if (form === 'relation') return `CAST(${idIn(value)} AS TEXT)`
-  return `nullif(trim(CAST(${value} AS TEXT)), '')`
+  return `CAST(nullif(trim(CAST(${value} AS TEXT)), '') AS TEXT)`
 }
