@@ -287,6 +287,12 @@ function stopFinding(line: CheckFindings, error: unknown): Finding {
 function fileMode({ database, mode }: MachineContext, line: CheckFindings): Finding[] {
   const stats = databaseStats(database)
   if (!stats) return []
+  try {
+    accessSync(database, constants.W_OK)
+  } catch {
+    const hint = 'Run parley as the owner of the database, or change its owner or mode.'
+    return [line.wrong(`${database} is not writable for this user`, DATABASE, hint)]
+  }
   const found = stats.mode & 0o777
   const excess = found & ~mode & 0o077
   if (excess === 0) return [line.ok(octalMode(found))]
