@@ -6,7 +6,7 @@ import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
 import type { User } from '../../src/config/file-access.ts'
 import type { HookTarget } from '../../src/config/kinds.ts'
 import { loadSettings, type SettingFlags } from '../../src/config/load-settings.ts'
-import { HOOK_VARIABLES, type SettingKey } from '../../src/config/settings.ts'
+import { fileKey, HOOK_VARIABLES, SECRETS, type SettingKey, settingNamed } from '../../src/config/settings.ts'
 import { giveToNobody } from '../store/other-user.ts'
 
 const API = {
@@ -357,6 +357,33 @@ describe('wrong settings', () => {
     file('config/parley.toml', '[api]\npoll_seconds = 5')
     expect(complaint(() => load())).toContain('did you mean sync.poll_seconds?')
   })
+
+  test('a settings file that is not UTF-8 is refused with what to do', () => {
+    file('parley.toml', '')
+    writeFileSync(join(cwd, 'parley.toml'), Buffer.from('[database]\npath = "café.db"', 'latin1'))
+    const attempt = () => load({ flags: { config: 'parley.toml' } })
+    expect(complaint(attempt)).toBe('Invalid settings: the settings file parley.toml is not UTF-8')
+    expect(attempt).toThrow(
+      expect.objectContaining({ hint: expect.stringContaining('Save parley.toml as UTF-8.') }),
+    )
+  })
+
+  test.each(SECRETS.map(([key]) => key))(
+    'an empty path for the file of %s is an error that names the flag or the settings file',
+    key => {
+      const expected = 'expected the path of a file'
+      const named = `${fileKey(key)} is ""`
+      const { PARLEY_API_KEY: _key, ...env } = API
+      const refused = (flags: SettingFlags) =>
+        complaint(() => loadForApi({ flags, env: key === 'api.key' ? env : API }))
+      expect(refused({ [key]: '' })).toBe(
+        `Invalid settings: ${named} in flag ${settingNamed(key).flag}: ${expected}`,
+      )
+      const [section, name] = fileKey(key).split('.')
+      file('config/parley.toml', `[${section}]\n${name} = ""`)
+      expect(refused({})).toBe(`Invalid settings: ${named} in config/parley.toml: ${expected}`)
+    },
+  )
 
   test('a key outside of any section is an error', () => {
     file('config/parley.toml', 'api = "x"\nlevel = "info"')
