@@ -361,6 +361,12 @@ export const timeOfDay: SettingKind<number> = {
   },
 }
 
+/** Pure: the inverse of `timeOfDay`. */
+export function timeOfDayText(time: number): string {
+  const twoDigits = (part: number) => String(part).padStart(2, '0')
+  return `${twoDigits(Math.floor(time / 60))}:${twoDigits(time % 60)}`
+}
+
 const isLabel = (label: string): boolean => /^[^\s@:/]+$/.test(label)
 
 /** Domains of addresses, read in lower case. */
@@ -387,14 +393,20 @@ export const currency = text('the code of a currency, such as EUR', CURRENCY)
 
 /** Read as a number for each currency. As text: `USD=0.92,JPY=0.0061`. */
 export const rates: SettingKind<Readonly<Record<string, number>>> = {
-  allowed: () => 'a table of codes of currencies and numbers above 0, such as { USD = 0.92 }',
-  fromText: list =>
-    Object.fromEntries(list.split(',').map(pair => pair.split('=').map(part => asNumber(part.trim())))),
+  allowed: () =>
+    'a table of codes of currencies and numbers above 0, such as { USD = 0.92 }, or in the environment USD=0.92',
+  fromText: list => {
+    const pairs = list.split(',').map(pair => pair.split('=').map(part => part.trim()))
+    const codes = new Set(pairs.map(([code]) => code))
+    if (codes.size < pairs.length || pairs.some(pair => pair.length !== 2)) return list
+    const table = pairs.map(([code = '', rate = '']) => [code, asNumber(rate)])
+    return rates.read(Object.fromEntries(table), { cwd: '' }) === undefined ? list : Object.fromEntries(table)
+  },
   read: value => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
     const entries = Object.entries(value)
     const areRates = entries.every(
-      ([code, rate]) => CURRENCY.test(code) && typeof rate === 'number' && rate > 0,
+      ([code, rate]) => CURRENCY.test(code) && typeof rate === 'number' && rate > 0 && Number.isFinite(rate),
     )
     return entries.length > 0 && areRates ? Object.fromEntries(entries) : undefined
   },

@@ -10,7 +10,7 @@ import { nearestName } from '../base/nearest-name.ts'
 import { type HttpProxy, NO_PROXIES, type ProxyRules, readProxyUrl, shownProxy } from '../base/proxies.ts'
 import { shellWord } from '../base/safe-text.ts'
 import { foreignAccess, isForeign, isOpenToOthers, type User } from './file-access.ts'
-import type { KindContext, SettingKind } from './kinds.ts'
+import { type KindContext, type SettingKind, timeOfDayText } from './kinds.ts'
 import {
   credentialName,
   environmentName,
@@ -175,7 +175,7 @@ export function loadSettings(request: SettingsRequest): LoadedSettings {
   }
   warnOfPlainHttp({ ...settings, proxies }, found)
   warnOfVersionInUrl(settings.api.baseUrl, found)
-  refuseWorkWithoutHours(settings, found)
+  refuseWorkWithoutHours(settings, sources, found)
   refuseReportWithoutToken(settings, sources, found)
   const isFatal = ({ about }: Problem) => isUsed(about, request.used)
   const fatal = found.problems.filter(isFatal)
@@ -640,11 +640,18 @@ function warnOfVersionInUrl(baseUrl: string | undefined, found: SettingFindings)
   found.warnings.push(`api.base_url ends in /${version}, but parley adds /v1 and /v2 itself: try ${rest}`)
 }
 
-function refuseWorkWithoutHours({ reporting }: Pick<Settings, 'reporting'>, found: SettingFindings): void {
-  if (reporting.workFrom < reporting.workTo) return
+/** Compares only values that are valid by themselves. */
+function refuseWorkWithoutHours(
+  { reporting: { workFrom, workTo } }: Pick<Settings, 'reporting'>,
+  sources: LoadedSettings['sources'],
+  found: SettingFindings,
+): void {
+  const [from, to] = ['reporting.work_from', 'reporting.work_to'] as const
+  if (workFrom < workTo || found.problems.some(({ about }) => about === from || about === to)) return
+  const shown = (minutes: number, key: SettingKey) => `"${timeOfDayText(minutes)}" ${placeText(sources[key])}`
   found.problems.push({
-    text: 'reporting.work_to is not later than reporting.work_from: no time of a workday would be working time',
-    about: 'reporting.work_to',
+    text: `${to} is ${shown(workTo, to)}: expected a time later than ${from}, which is ${shown(workFrom, from)}`,
+    about: to,
   })
 }
 
@@ -656,11 +663,13 @@ function refuseReportWithoutToken(
 ): void {
   if (!http.report || sources['http.token'] !== 'default') return
   found.problems.push({
-    text: 'http.report is true, and http.token is not set: the report shows names of deals and people',
+    text: `http.report is true ${placeText(sources['http.report'])}: expected http.token to be set too, since the report shows names of deals and people`,
     about: 'http.report',
     hint: 'Write a token of at least 16 characters into a file that only you can read and name it in http.token_file, or remove http.report.',
   })
 }
+
+const placeText = (source: string): string => (source === 'default' ? 'by default' : `in ${source}`)
 
 function settingsError(problems: readonly Problem[], cause?: unknown): StopError {
   const texts = problems.map(({ text }) => text)

@@ -208,17 +208,40 @@ describe('the values of a setting', () => {
     ['INTERNAL_DOMAINS', 'jo@own.example', undefined],
     ['PARTNER_DOMAINS', 'https://own.example', undefined],
     ['PARTNER_DOMAINS', 'own.', undefined],
+    ['RATES', 'USD=0.92, JPY = 0.0061', { USD: 0.92, JPY: 0.0061 }],
   ])('PARLEY_REPORTING_%s accepts or refuses %j', (name, text, read) => {
     const reporting = () => load({ env: { [`PARLEY_REPORTING_${name}`]: text } }).settings.reporting
     if (read === undefined) expect(reporting).toThrow(`PARLEY_REPORTING_${name}`)
     else expect(Object.values(reporting())).toContainEqual(read)
   })
 
-  test('work ends later than it begins', () => {
-    const load = (workTo: string) =>
-      loadSettings({ flags: {}, env: { PARLEY_REPORTING_WORK_TO: workTo }, cwd: '/', requireApi: false })
-    expect(() => load('09:00')).toThrow('reporting.work_to is not later than reporting.work_from')
-    expect(load('09:01').settings.reporting.workTo).toBe(541)
+  test.each(['USD=0.92=5', 'USD=1,USD=2', 'USD=1e999', 'USD=0.92,', 'USD', 'USD=0', 'usd=1', '=1'])(
+    'the rates %j are refused, and the message has them as they were given',
+    text => {
+      expect(complaint(() => load({ env: { PARLEY_REPORTING_RATES: text } }))).toContain(
+        `reporting.rates is "${text}" in environment PARLEY_REPORTING_RATES: expected a table`,
+      )
+    },
+  )
+
+  test('an infinite rate in the file is refused', () => {
+    file('config/parley.toml', '[reporting]\nrates = { USD = inf }')
+    expect(complaint(() => load())).toContain('reporting.rates is')
+  })
+
+  test('work ends later than it begins, else both values are named with their sources', () => {
+    const refused = (env: Record<string, string>) => complaint(() => load({ env }))
+    expect(refused({ PARLEY_REPORTING_WORK_FROM: '18:00' })).toBe(
+      'Invalid settings: reporting.work_to is "18:00" by default: expected a time later than reporting.work_from, which is "18:00" in environment PARLEY_REPORTING_WORK_FROM',
+    )
+    file('config/parley.toml', '[reporting]\nwork_to = "08:05"')
+    expect(refused({})).toBe(
+      'Invalid settings: reporting.work_to is "08:05" in config/parley.toml: expected a time later than reporting.work_from, which is "09:00" by default',
+    )
+    expect(refused({ PARLEY_REPORTING_WORK_FROM: '7 a.m.' })).toMatch(
+      /^Invalid settings: reporting\.work_from is "7 a\.m\." in environment PARLEY_REPORTING_WORK_FROM: expected a time of day from .*$/,
+    )
+    expect(load({ env: { PARLEY_REPORTING_WORK_FROM: '08:04' } }).settings.reporting.workTo).toBe(485)
   })
 
   test('the report over HTTP needs a token', () => {
@@ -233,7 +256,9 @@ describe('the values of a setting', () => {
       { PARLEY_HTTP_REPORT: 'true' },
       { PARLEY_HTTP_TOKEN: 'a-token-of-the-status-server' },
     ]
-    expect(() => load(on)).toThrow('http.report is true, and http.token is not set')
+    expect(() => load(on)).toThrow(
+      'http.report is true in environment PARLEY_HTTP_REPORT: expected http.token to be set too',
+    )
     expect([load(token), load({ ...on, ...token })]).toEqual([false, true])
   })
 
