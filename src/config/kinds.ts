@@ -171,6 +171,22 @@ export const publishTarget: SettingKind<string> = {
   fault: value => formerTargetFault(String(value)),
 }
 
+/**
+ * The URL that the metadata of publications has before each path: readers take it as it is, so any scheme is allowed,
+ * and a space within it. Of file systems, `file:/path` is a URL too.
+ */
+export const location: SettingKind<string> = {
+  allowed: () =>
+    'a URL with a scheme, such as s3://bucket/lake, abfss://container@account/lake or file:///data/lake, without spaces at its ends',
+  fromText: asText,
+  read: value =>
+    typeof value === 'string' &&
+    /^([a-z][a-z\d+.-]+:\/\/\/?|(file|hdfs|dbfs):\/)[^\s/]/i.test(value) &&
+    !/\s$|\p{Cc}/u.test(value)
+      ? value
+      : undefined,
+}
+
 /** Slashes at the end are removed, so that `/v1/…` can be appended. */
 export const baseUrl: SettingKind<string> = {
   allowed: () => 'an http or https URL without user name, password, query and fragment',
@@ -293,9 +309,11 @@ export const resourceList: SettingKind<readonly string[]> = {
 }
 
 const isTable = (name: unknown, known: readonly string[] | undefined): name is string =>
-  typeof name === 'string' && name !== '' && (name.startsWith('crm_') || (known?.includes(name) ?? true))
+  typeof name === 'string' &&
+  name !== '' &&
+  (/^crm_/i.test(name) || (known?.includes(name.toLowerCase()) ?? true))
 
-/** As `resourceList`, with names of tables. */
+/** As `resourceList`, with names of tables, in which case does not matter. */
 export const tableList: SettingKind<readonly string[]> = {
   allowed: () => 'a list of names of tables',
   fromText: resourceList.fromText,

@@ -432,7 +432,7 @@ export const SETTINGS = {
     example: '["meetings", "messages", "members"]',
   },
   'publish.location': {
-    kind: kinds.text('a URL without spaces at its ends', /^\S(.*\S)?$/),
+    kind: kinds.location,
     default: undefined,
     without: 'where the target is',
     description:
