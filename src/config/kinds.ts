@@ -215,7 +215,7 @@ export const endpoint: SettingKind<string> = {
 export const proxy: SettingKind<string> = orWord(
   {
     allowed: () =>
-      'the http or https address of a proxy, such as http://proxy.example.com:3128, also with user name and password (http://NAME:PASSWORD@…, special characters percent-encoded)',
+      'the http or https address of a proxy, such as http://proxy.example.com:3128 or proxy.example.com:3128, also with user name and password (http://NAME:PASSWORD@…, special characters percent-encoded)',
     fromText: asText,
     read: value => (typeof value === 'string' ? readProxyUrl(value.trim()) : undefined),
   },
