@@ -55,10 +55,12 @@ function matches(entry: string, host: string, port: string): boolean {
 
 /**
  * The address of a proxy as a URL; undefined when the text is no such address. As in curl, an address without a scheme
- * is http.
+ * is http. It must have a dot or a port then, so that no word such as `None` is taken for a host.
  */
 export function readProxyUrl(text: string): string | undefined {
-  const address = /^[a-z][a-z\d+.-]*:\/\//i.test(text) ? text : `http://${text}`
+  const hasScheme = /^[a-z][a-z\d+.-]*:\/\//i.test(text)
+  if (!hasScheme && !/[.:]/.test(text)) return undefined
+  const address = hasScheme ? text : `http://${text}`
   if (!URL.canParse(address)) return undefined
   const { protocol, hostname, username, password, pathname, search, hash, href } = new URL(address)
   const isBare = pathname === '/' && search === '' && hash === ''

@@ -1,8 +1,8 @@
 import { CommanderError } from 'commander'
 import { type CheckStatus, EXIT_STATUS, type ExitStatus, exitStatusOf, ParleyError } from '../base/errors.ts'
-import { safeMultilineText } from '../base/safe-text.ts'
+import { jsonLine, safeMultilineText } from '../base/safe-text.ts'
 import type { CommandContext } from '../commands/base/command.ts'
-import { createProgram, isCommand } from './commands.ts'
+import { createProgram, hasJsonErrors, isCommand } from './commands.ts'
 
 /** Never rejects: an error is printed on standard error and becomes an exit status. */
 export async function runCommandLine(
@@ -32,11 +32,14 @@ export async function runCommandLine(
     return status
   } catch (error) {
     const isStopped = signal.aborted && error instanceof Error && error.name === 'AbortError'
-    const { status, lines } = explanationOf(isStopped ? signal.reason : error, {
-      command: commandName,
-      argv,
-    })
-    if (lines.length > 0) stderr.write(`${safeMultilineText(lines.join('\n'))}\n`)
+    const line = { command: commandName, argv }
+    const { status, message, hint } = explanationOf(isStopped ? signal.reason : error, line)
+    if (message === undefined) return status
+    const lines = [`parley: ${message}`, ...(hint === undefined ? [] : [`hint: ${hint}`])]
+    stderr.write(`${safeMultilineText(lines.join('\n'))}\n`)
+    const isJson = argv.includes('--json') && commandName !== undefined && hasJsonErrors(commandName)
+    if (isJson && error instanceof CommanderError)
+      stdout.write(jsonLine({ exit_status: status, error: { code: 'bad-arguments', message, hint } }))
     return status
   }
 }
@@ -51,8 +54,9 @@ function strayOption([first]: readonly string[]): string | undefined {
 
 interface Explanation {
   status: ExitStatus | CheckStatus
-  /** Printed on standard error. */
-  lines: readonly string[]
+  /** Printed on standard error; undefined for nothing. */
+  message?: string
+  hint?: string | undefined
 }
 
 interface CommandLine {
@@ -62,16 +66,12 @@ interface CommandLine {
 
 function explanationOf(error: unknown, line: CommandLine): Explanation {
   if (error instanceof CommanderError) return usageExplanation(error, line)
-  if (error instanceof ParleyError) {
-    const hint = error.hint === undefined ? [] : [`hint: ${error.hint}`]
-    return { status: exitStatusOf(error), lines: [`parley: ${error.message}`, ...hint] }
-  }
+  if (error instanceof ParleyError)
+    return { status: exitStatusOf(error), message: error.message, hint: error.hint }
   return {
     status: EXIT_STATUS.fault,
-    lines: [
-      `parley: Internal error: ${faultText(error)}`,
-      'hint: No committed data is lost. Please report this error with the lines above.',
-    ],
+    message: `Internal error: ${faultText(error)}`,
+    hint: 'No committed data is lost. Please report this error with the lines above.',
   }
 }
 
@@ -88,8 +88,8 @@ function faultText(error: unknown): string {
  * help, and the error has the code `commander.help`.
  */
 function usageExplanation(error: CommanderError, { command, argv }: CommandLine): Explanation {
-  if (error.exitCode === 0) return { status: EXIT_STATUS.done, lines: [] }
-  if (error.code === 'commander.help') return { status: EXIT_STATUS.usage, lines: [] }
+  if (error.exitCode === 0) return { status: EXIT_STATUS.done }
+  if (error.code === 'commander.help') return { status: EXIT_STATUS.usage }
   const [message = '', suggestion] = error.message.replace(/^error: /, '').split('\n')
   const program = command !== undefined && isCommand(command) ? `parley ${command}` : 'parley'
   const isStray =
@@ -98,6 +98,7 @@ function usageExplanation(error: CommanderError, { command, argv }: CommandLine)
   const guess = advice === undefined ? '' : `${advice} `
   return {
     status: EXIT_STATUS.usage,
-    lines: [`parley: ${message}`, `hint: ${guess}Run ${program} --help for the usage.`],
+    message,
+    hint: `${guess}Run ${program} --help for the usage.`,
   }
 }

@@ -9,8 +9,10 @@ interface CommandEntry {
    * run.
    */
   load?(): Promise<CommandDefinition>
+  /** Whether `--json` prints an object for an error too. The command prints those that it meets when it runs. */
+  hasJsonErrors?: boolean
   /** Commands within the command, such as `parley publish verify`. */
-  within?: Readonly<Record<string, Required<Omit<CommandEntry, 'within'>>>>
+  within?: Readonly<Record<string, Required<Pick<CommandEntry, 'summary' | 'load'>>>>
 }
 
 /** The commands in the order in which a new user needs them. */
@@ -25,6 +27,7 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
   backfill: {
     summary: 'read everything into the warehouse and exit',
+    hasJsonErrors: true,
     load: async () => (await import('../commands/backfill/backfill.ts')).backfillCommand,
   },
   daemon: {
@@ -105,6 +108,9 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
 }
 
 export const isCommand = (name: string): boolean => Object.hasOwn(COMMANDS, name)
+
+export const hasJsonErrors = (name: string): boolean =>
+  isCommand(name) && COMMANDS[name]?.hasJsonErrors === true
 
 /** The exit statuses of all commands except `parley status --check`. */
 export const EXIT_STATUSES: readonly (readonly [status: number, meaning: string])[] = [

@@ -42,7 +42,7 @@ interface DoctorOptions {
 
 export const doctorCommand: CommandDefinition<DoctorOptions> = {
   description:
-    'Checks the settings, the API key, the workspace, every endpoint of the API, the clock, the disk, the database and the target of publications, and suggests a fix for each problem. It writes nothing and sends a few requests to each endpoint. Warnings do not change the exit status. With --data it tests the content of the database instead and sends nothing: keys, listed values, references and sums. What fails is named by keys, never by content.',
+    'Checks the settings, the API key, the workspace, every endpoint of the API, the clock, the disk, the database and the target of publications, and suggests a fix for each problem. It changes no data and sends a few requests to each endpoint. Warnings do not change the exit status. With --data it tests the content of the database instead and sends nothing: keys, listed values, references and sums. What fails is named by keys, never by content.',
   settings: settingsOfSections('api', 'database', 'sync', 'access_log', 'publish'),
   options: [
     new Option('--data', 'test the content of the database, and nothing else'),
@@ -87,8 +87,16 @@ async function checkData(
   const { db, openError } = openForChecks(path)
   const line = findingsOf('database')
   try {
-    if (!db || isEmpty(db))
+    if (openError)
       for (const finding of databaseFile({ database: path, db, openError }, line)) report.add(finding)
+    else if (!db || isEmpty(db))
+      report.add(
+        line.wrong(
+          `${path} ${db ? 'is empty' : 'does not exist'}, so nothing was tested`,
+          EXIT_STATUS.databaseUnavailable,
+          'Check the path in --database or database.path. parley backfill creates and fills a new database.',
+        ),
+      )
     else {
       const isWritten = runningWriter({ database: path, db }) !== undefined
       for (const finding of dataFindings({ db, isWritten })) {

@@ -11,7 +11,7 @@ import type { VerifySummary } from '../publish/verify/verify.ts'
 import { type TableColumn, table } from '../terminal/table.ts'
 import { countText, durationText } from '../terminal/wording.ts'
 import { type CommandDefinition, loadCommandSettings } from './base/command.ts'
-import { TARGET_SETTINGS } from './publish.ts'
+import { parseLocation, TARGET_SETTINGS } from './publish.ts'
 import { createTableProgress, shortTableName } from './table-progress.ts'
 
 export interface PublishVerifyOptions {
@@ -25,7 +25,9 @@ export const publishVerifyCommand: CommandDefinition<PublishVerifyOptions> = {
   arguments: [new Argument('<target>', 'a folder or s3://bucket/prefix with publications')],
   settings: TARGET_SETTINGS,
   options: [
-    new Option('--location <url>', 'where readers find the target, as given to parley publish'),
+    new Option('--location <url>', 'where readers find the target, as given to parley publish').argParser(
+      parseLocation,
+    ),
     new Option('--json', 'print one JSON summary on standard output'),
   ],
   examples: [

@@ -5,6 +5,7 @@ import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import { jsonLine, safeText } from '../base/safe-text.ts'
 import { sizeText } from '../base/size-text.ts'
 import { wholeNumber } from '../base/whole-number.ts'
+import * as kinds from '../config/kinds.ts'
 import { loadSettings } from '../config/load-settings.ts'
 import type { SettingKey } from '../config/settings.ts'
 import type { PublishSummary } from '../publish/publish.ts'
@@ -64,7 +65,7 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
     new Option(
       '--location <url>',
       'where readers find the target, if it is not at the same path for them; default publish.location for the target of the settings',
-    ),
+    ).argParser(parseLocation),
     new Option(
       '--full',
       'compare all rows with the target, also those that no sync has changed since the last publication; without this option, that is done once a day',
@@ -80,10 +81,15 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
     ['parley publish /data/lake --location s3://bucket/lake', 'for a folder that is copied to a bucket'],
   ],
   async run(context, input) {
-    const { parseTarget, targetName, TARGET_SECRETS } = await import('../publish/storage/open.ts')
-    const target = parseTarget(input.args[0] ?? targetOfSettings(context, input), context.cwd)
-    const { settings } = loadCommandSettings(context, input, {
+    const [{ parseTarget, targetName, TARGET_SECRETS }, { declaredTableNames }] = await Promise.all([
+      import('../publish/storage/open.ts'),
+      import('../export/chosen-tables.ts'),
+    ])
+    const tableNames = declaredTableNames()
+    const target = parseTarget(input.args[0] ?? targetOfSettings(context, input, tableNames), context.cwd)
+    const { settings, sources } = loadCommandSettings(context, input, {
       requireApi: false,
+      tableNames,
       secrets: TARGET_SECRETS[target.by],
     })
     const [{ publishOnce }, { attemptOf }, { namesWithoutTable }, { recordAttempt }, { requireWarehouse }] =
@@ -123,6 +129,8 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
         const when = { target: name, started_at: startedAt, finished_at: isoInstant(clock.now()) }
         recordAttempt(db, attemptOf(when, outcome))
       },
+    }).catch(error => {
+      throw chosen.tables === undefined ? errorOfSetting(error, sources['publish.tables']) : error
     })
     const durationMs = Math.round(clock.elapsed() - began)
     context.stdout.write(
@@ -138,14 +146,36 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
  * The target that the settings name. The target decides which secrets are read, so the settings are then read a second
  * time.
  */
-function targetOfSettings({ env, cwd }: CommandContext, { flags }: CommandInput<object>): string {
-  const { target } = loadSettings({ flags, env, cwd, requireApi: false }).settings.publish
+function targetOfSettings(
+  { env, cwd }: CommandContext,
+  { flags }: CommandInput<object>,
+  tableNames: readonly string[],
+): string {
+  const { target } = loadSettings({ flags, env, cwd, tableNames, requireApi: false }).settings.publish
   if (target !== undefined) return target
   throw new StopError('parley publish needs a target: a folder or s3://bucket/prefix', {
     code: 'publish-no-target',
     hint: 'Name it after the command, or set publish.target. config/README.md explains every setting.',
     exitStatus: EXIT_STATUS.usage,
   })
+}
+
+/** A table that only the warehouse can refuse, such as that of a CRM object which does not exist. */
+function errorOfSetting(error: unknown, source: string): unknown {
+  if (!(error instanceof StopError) || error.code !== 'unknown-table') return error
+  const { message, hint = '' } = error
+  return new StopError(`Invalid settings: publish.tables in ${source}: ${message}`, {
+    code: 'bad-settings',
+    hint,
+    exitStatus: EXIT_STATUS.settings,
+    cause: error,
+  })
+}
+
+export function parseLocation(text: string): string {
+  const location = kinds.location.read(text, { cwd: '' })
+  if (location === undefined) throw new InvalidArgumentError(`Expected ${kinds.location.allowed()}.`)
+  return location
 }
 
 function parseKeep(text: string): number {

@@ -171,6 +171,22 @@ export const publishTarget: SettingKind<string> = {
   fault: value => formerTargetFault(String(value)),
 }
 
+/**
+ * The URL that the metadata of publications has before each path: readers take it as it is, so any scheme is allowed,
+ * and a space within it. Of file systems, `file:/path` is a URL too.
+ */
+export const location: SettingKind<string> = {
+  allowed: () =>
+    'a URL with a scheme, such as s3://bucket/lake, abfss://container@account/lake or file:///data/lake, without spaces at its ends',
+  fromText: asText,
+  read: value =>
+    typeof value === 'string' &&
+    /^([a-z][a-z\d+.-]+:\/\/\/?|(file|hdfs|dbfs):\/)[^\s/]/i.test(value) &&
+    !/\s$|\p{Cc}/u.test(value)
+      ? value
+      : undefined,
+}
+
 /** Slashes at the end are removed, so that `/v1/…` can be appended. */
 export const baseUrl: SettingKind<string> = {
   allowed: () => 'an http or https URL without user name, password, query and fragment',
@@ -199,7 +215,7 @@ export const endpoint: SettingKind<string> = {
 export const proxy: SettingKind<string> = orWord(
   {
     allowed: () =>
-      'the http or https address of a proxy, such as http://proxy.example.com:3128, also with user name and password (http://NAME:PASSWORD@…, special characters percent-encoded)',
+      'the http or https address of a proxy, such as http://proxy.example.com:3128 or proxy.example.com:3128, also with user name and password (http://NAME:PASSWORD@…, special characters percent-encoded)',
     fromText: asText,
     read: value => (typeof value === 'string' ? readProxyUrl(value.trim()) : undefined),
   },
@@ -293,9 +309,11 @@ export const resourceList: SettingKind<readonly string[]> = {
 }
 
 const isTable = (name: unknown, known: readonly string[] | undefined): name is string =>
-  typeof name === 'string' && name !== '' && (name.startsWith('crm_') || (known?.includes(name) ?? true))
+  typeof name === 'string' &&
+  name !== '' &&
+  (/^crm_/i.test(name) || (known?.includes(name.toLowerCase()) ?? true))
 
-/** As `resourceList`, with names of tables. */
+/** As `resourceList`, with names of tables, in which case does not matter. */
 export const tableList: SettingKind<readonly string[]> = {
   allowed: () => 'a list of names of tables',
   fromText: resourceList.fromText,
@@ -361,6 +379,12 @@ export const timeOfDay: SettingKind<number> = {
   },
 }
 
+/** Pure: the inverse of `timeOfDay`. */
+export function timeOfDayText(time: number): string {
+  const twoDigits = (part: number) => String(part).padStart(2, '0')
+  return `${twoDigits(Math.floor(time / 60))}:${twoDigits(time % 60)}`
+}
+
 const isLabel = (label: string): boolean => /^[^\s@:/]+$/.test(label)
 
 /** Domains of addresses, read in lower case. */
@@ -387,14 +411,20 @@ export const currency = text('the code of a currency, such as EUR', CURRENCY)
 
 /** Read as a number for each currency. As text: `USD=0.92,JPY=0.0061`. */
 export const rates: SettingKind<Readonly<Record<string, number>>> = {
-  allowed: () => 'a table of codes of currencies and numbers above 0, such as { USD = 0.92 }',
-  fromText: list =>
-    Object.fromEntries(list.split(',').map(pair => pair.split('=').map(part => asNumber(part.trim())))),
+  allowed: () =>
+    'a table of codes of currencies and numbers above 0, such as { USD = 0.92 }, or in the environment USD=0.92',
+  fromText: list => {
+    const pairs = list.split(',').map(pair => pair.split('=').map(part => part.trim()))
+    const codes = new Set(pairs.map(([code]) => code))
+    if (codes.size < pairs.length || pairs.some(pair => pair.length !== 2)) return list
+    const table = pairs.map(([code = '', rate = '']) => [code, asNumber(rate)])
+    return rates.read(Object.fromEntries(table), { cwd: '' }) === undefined ? list : Object.fromEntries(table)
+  },
   read: value => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
     const entries = Object.entries(value)
     const areRates = entries.every(
-      ([code, rate]) => CURRENCY.test(code) && typeof rate === 'number' && rate > 0,
+      ([code, rate]) => CURRENCY.test(code) && typeof rate === 'number' && rate > 0 && Number.isFinite(rate),
     )
     return entries.length > 0 && areRates ? Object.fromEntries(entries) : undefined
   },

@@ -1,5 +1,6 @@
 /** Reads settings from the file, the environment and flags into one checked object. */
 
+import { isUtf8 } from 'node:buffer'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { parse, TomlDate, TomlError } from 'smol-toml'
@@ -9,7 +10,7 @@ import { nearestName } from '../base/nearest-name.ts'
 import { type HttpProxy, NO_PROXIES, type ProxyRules, readProxyUrl, shownProxy } from '../base/proxies.ts'
 import { shellWord } from '../base/safe-text.ts'
 import { foreignAccess, isForeign, isOpenToOthers, type User } from './file-access.ts'
-import type { KindContext, SettingKind } from './kinds.ts'
+import { type KindContext, type SettingKind, timeOfDayText } from './kinds.ts'
 import {
   credentialName,
   environmentName,
@@ -174,7 +175,7 @@ export function loadSettings(request: SettingsRequest): LoadedSettings {
   }
   warnOfPlainHttp({ ...settings, proxies }, found)
   warnOfVersionInUrl(settings.api.baseUrl, found)
-  refuseWorkWithoutHours(settings, found)
+  refuseWorkWithoutHours(settings, sources, found)
   refuseReportWithoutToken(settings, sources, found)
   const isFatal = ({ about }: Problem) => isUsed(about, request.used)
   const fatal = found.problems.filter(isFatal)
@@ -234,9 +235,11 @@ function readSettingsFile(request: SettingsRequest): SettingsFile | undefined {
   const { path, chosen } = settingsFilePath(request)
   const absolute = resolve(request.cwd, path)
   let file: SettingsFile
+  let bytes: Buffer
   try {
     const risk = foreignAccess(absolute, chosen ? undefined : request.cwd)
-    file = { path, text: readFileSync(absolute, 'utf8'), isOpenToOthers: isOpenToOthers(absolute), risk }
+    bytes = readFileSync(absolute)
+    file = { path, text: bytes.toString(), isOpenToOthers: isOpenToOthers(absolute), risk }
   } catch (error) {
     if (!chosen && errorCode(error) === 'ENOENT') return undefined
     const problem = {
@@ -249,12 +252,20 @@ function readSettingsFile(request: SettingsRequest): SettingsFile | undefined {
     }
     throw settingsError([problem], error)
   }
-  if (chosen || file.risk === undefined) return file
+  if (!chosen && file.risk !== undefined)
+    throw settingsError([
+      {
+        text: `the settings file ${absolute} is not used, because someone else may change it: ${file.risk}`,
+        about: undefined,
+        hint: `Correct the owner and the mode (chown, chmod go-w). If you have read the file and trust it, name it: --config ${shellWord(path)}`,
+      },
+    ])
+  if (isUtf8(bytes)) return file
   throw settingsError([
     {
-      text: `the settings file ${absolute} is not used, because someone else may change it: ${file.risk}`,
+      text: `the settings file ${path} is not UTF-8`,
       about: undefined,
-      hint: `Correct the owner and the mode (chown, chmod go-w). If you have read the file and trust it, name it: --config ${shellWord(path)}`,
+      hint: `Save ${path} as UTF-8. For a file in ISO-8859-1, iconv -f ISO-8859-1 -t UTF-8 ${shellWord(path)} prints it so.`,
     },
   ])
 }
@@ -374,13 +385,10 @@ function fileLayer(file: SettingsFile, found: SettingFindings): Layer {
     if (layer.has(key)) {
       const text = `${key} and ${fileKey(key)} are both in ${file.path}: keep one`
       found.problems.push({ text, about: key })
-    } else if (typeof path !== 'string' || path === '') {
-      const text = `${fileKey(key)} is ${displayText(path)} in ${file.path}: expected the path of a file`
-      found.problems.push({ text, about: key })
     } else {
-      const value = join(dirname(file.path), path)
+      const isRelative = typeof path === 'string' && path !== '' && !isAbsolute(path)
       layer.set(key, {
-        value: isAbsolute(path) ? path : value,
+        value: isRelative ? join(dirname(file.path), path) : path,
         source: file.path,
         by: 'file',
         risk,
@@ -472,8 +480,13 @@ function readCandidate(
   let content = value
   let place = source
   if (inFile !== undefined) {
+    if (typeof value !== 'string' || value === '') {
+      const text = `${fileKey(key)} is ${displayText(value)} in ${source}: expected the path of a file`
+      found.problems.push({ text, about: key })
+      return undefined
+    }
     if (!isWinner || !isRead(key, within)) return undefined
-    content = readSecretFile({ path: String(value), source, key, by, ...inFile }, within, found)
+    content = readSecretFile({ path: value, source, key, by, ...inFile }, within, found)
     place = `${value} (${source})`
     if (content === undefined) return undefined
   }
@@ -627,11 +640,18 @@ function warnOfVersionInUrl(baseUrl: string | undefined, found: SettingFindings)
   found.warnings.push(`api.base_url ends in /${version}, but parley adds /v1 and /v2 itself: try ${rest}`)
 }
 
-function refuseWorkWithoutHours({ reporting }: Pick<Settings, 'reporting'>, found: SettingFindings): void {
-  if (reporting.workFrom < reporting.workTo) return
+/** Compares only values that are valid by themselves. */
+function refuseWorkWithoutHours(
+  { reporting: { workFrom, workTo } }: Pick<Settings, 'reporting'>,
+  sources: LoadedSettings['sources'],
+  found: SettingFindings,
+): void {
+  const [from, to] = ['reporting.work_from', 'reporting.work_to'] as const
+  if (workFrom < workTo || found.problems.some(({ about }) => about === from || about === to)) return
+  const shown = (minutes: number, key: SettingKey) => `"${timeOfDayText(minutes)}" ${placeText(sources[key])}`
   found.problems.push({
-    text: 'reporting.work_to is not later than reporting.work_from: no time of a workday would be working time',
-    about: 'reporting.work_to',
+    text: `${to} is ${shown(workTo, to)}: expected a time later than ${from}, which is ${shown(workFrom, from)}`,
+    about: to,
   })
 }
 
@@ -643,11 +663,13 @@ function refuseReportWithoutToken(
 ): void {
   if (!http.report || sources['http.token'] !== 'default') return
   found.problems.push({
-    text: 'http.report is true, and http.token is not set: the report shows names of deals and people',
+    text: `http.report is true ${placeText(sources['http.report'])}: expected http.token to be set too, since the report shows names of deals and people`,
     about: 'http.report',
     hint: 'Write a token of at least 16 characters into a file that only you can read and name it in http.token_file, or remove http.report.',
   })
 }
+
+const placeText = (source: string): string => (source === 'default' ? 'by default' : `in ${source}`)
 
 function settingsError(problems: readonly Problem[], cause?: unknown): StopError {
   const texts = problems.map(({ text }) => text)

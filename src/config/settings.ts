@@ -387,7 +387,7 @@ export const SETTINGS = {
     default: undefined,
     without: 'next to the database, its name with `.snapshots`',
     description:
-      'The folder for snapshots, one for each warehouse. It is created if it is missing. Only snapshots of the same warehouse are removed from it. Each snapshot needs about as much space as the database. Use another disk to survive a disk failure.',
+      'The folder for snapshots, one for each warehouse. A relative path starts at the working directory. It is created if it is missing. Only snapshots of the same warehouse are removed from it. Each snapshot needs about as much space as the database. Use another disk to survive a disk failure.',
     flag: '--snapshot-folder',
     placeholder: 'folder',
     example: '"/srv/snapshots/acme"',
@@ -397,7 +397,7 @@ export const SETTINGS = {
     default: undefined,
     without: 'no publications by the daemon',
     description:
-      'Where the daemon publishes the warehouse: a folder or `s3://bucket/prefix`. It is new, empty, or has earlier publications of this warehouse. `parley publish` without a target publishes there too. A target that is down, slow or full never delays the sync: the daemon logs a warning, and tries again after 30 seconds and then after growing waits, at most as long as `publish.every` and an hour.',
+      'Where the daemon publishes the warehouse: a folder or `s3://bucket/prefix`. A relative path starts at the working directory. It is new, empty, or has earlier publications of this warehouse. `parley publish` without a target publishes there too. A target that is down, slow or full never delays the sync: the daemon logs a warning, and tries again after 30 seconds and then after growing waits, at most as long as `publish.every` and an hour.',
     flag: '--publish-target',
     placeholder: 'target',
     example: '"s3://bucket/lake"',
@@ -432,7 +432,7 @@ export const SETTINGS = {
     example: '["meetings", "messages", "members"]',
   },
   'publish.location': {
-    kind: kinds.text('a URL without spaces at its ends', /^\S(.*\S)?$/),
+    kind: kinds.location,
     default: undefined,
     without: 'where the target is',
     description:

@@ -31,7 +31,7 @@ import { type CheckFindings, type Finding, findingsOf } from './finding.ts'
 import { reportFindings } from './report-settings.ts'
 import { writeLockFindings, writerFinding } from './writer.ts'
 
-/** Checks of this machine and of the database. They write nothing. */
+/** Checks of this machine and of the database. They change no data. */
 
 export interface MachineContext {
   database: string

@@ -196,6 +196,20 @@ test.concurrent('schema for an engine has the views of the tables that the setti
   expect(await viewsIn('--tables', 'members')).toEqual(['live_members'])
 })
 
+test.concurrent('schema for an engine refuses tables of the settings with their source, and its own by themselves', async () => {
+  const env = { PARLEY_PUBLISH_TABLES: 'nope' }
+  const source = 'publish.tables is ["nope"] in environment PARLEY_PUBLISH_TABLES: there is no table "nope"'
+  for (const format of ['--trino', '--ossie']) {
+    const set = await parley(['schema', format], { env })
+    expect(set).toMatchObject({ status: EXIT_STATUS.settings, stdout: '' })
+    expect(set.stderr).toContain(source)
+  }
+  const given = await parley(['schema', '--trino', '--tables', 'nop'], { env })
+  expect(given).toMatchObject({ status: EXIT_STATUS.usage, stdout: '' })
+  expect(given.stderr).toContain('Unknown table "nop"')
+  expect(await parley(['schema', 'messages'], { env })).toMatchObject({ status: EXIT_STATUS.done })
+})
+
 test.concurrent.each<[args: string[], message: string, hint: string]>([
   [
     ['schema', 'meetngs'],

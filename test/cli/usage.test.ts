@@ -90,6 +90,20 @@ test.each<[args: string[], message: string, hint: string]>([
   })
 })
 
+test.each<[args: string[], message: string]>([
+  [['backfill', '--json', '--nope'], "unknown option '--nope'"],
+  [['backfill', '--json', 'extra'], "too many arguments for 'backfill'"],
+  [['backfill', '--config', '', '--json'], "option '--config <file>' argument '' is invalid"],
+  [['--json', 'backfill'], "unknown option '--json'"],
+])('%j prints the error as JSON too', async (args, message) => {
+  const { status, stdout, stderr } = await parley(args)
+  expect([status, stderr]).toEqual([EXIT_STATUS.usage, expect.stringContaining(message)])
+  expect(JSON.parse(stdout)).toEqual({
+    exit_status: EXIT_STATUS.usage,
+    error: { code: 'bad-arguments', message: expect.stringContaining(message), hint: expect.any(String) },
+  })
+})
+
 test('a reader that closes the pipe early causes no error', async () => {
   expect(await parleyProcess(['init', '--stdout'], { deaf: true })).toEqual({
     status: 0,

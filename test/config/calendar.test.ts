@@ -116,6 +116,7 @@ test.each<[unknown, unknown]>([
 test('a list of tables may name tables of CRM objects, and an unknown name is refused with the nearest one', () => {
   const within = { cwd: '/', tableNames: ['members', 'messages'] }
   expect(tableList.read(['messages', 'crm_deal', 'messages'], within)).toEqual(['messages', 'crm_deal'])
+  expect(tableList.read(['Messages', 'CRM_deal'], within)).toEqual(['Messages', 'CRM_deal'])
   expect(tableList.read(['anything'], { cwd: '/' })).toEqual(['anything'])
   for (const value of [[], ['mesages'], [''], [7], 'messages'])
     expect(tableList.read(value, within)).toBe(undefined)

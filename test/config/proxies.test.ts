@@ -79,6 +79,9 @@ describe('a wrong address of a proxy', () => {
     'socks5://me:hush@proxy:1080',
     'http://me:hush@proxy:3128/path',
     'me:hush@proxy:port',
+    'None',
+    'NONE',
+    'proxy',
   ]
   test.each(
     wrong.flatMap(text => [

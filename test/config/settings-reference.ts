@@ -32,7 +32,7 @@ export function renderSettingsReference(): string {
     '## Secrets',
     'A secret is taken from the first of these sources that is set:',
     secretsTable(),
-    'A relative path in the settings file starts at the folder of that file. White space around a secret in a file is ignored. Only commands that send requests to the API read these files, and `parley publish` reads the secrets that its target needs. A secret file that other users can read or change is a warning, except in `/run/secrets`, where container engines mount secrets for one container, and a command of `[hooks]` in a file that others can change is refused. No flag takes a secret itself, because other users could see it in the process list.',
+    'A relative path in the settings file that names the file of a secret starts at the folder of the settings file. All other relative paths start at the working directory, such as `database.path` and `publish.target`. White space around a secret in a file is ignored. Only commands that send requests to the API read these files, and `parley publish` reads the secrets that its target needs. A secret file that other users can read or change is a warning, except in `/run/secrets`, where container engines mount secrets for one container, and a command of `[hooks]` in a file that others can change is refused. No flag takes a secret itself, because other users could see it in the process list.',
     '## All settings',
     ...Object.entries(SECTIONS).flatMap(([section, about]) => [
       `### [${section}]`,

@@ -6,7 +6,7 @@ import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
 import type { User } from '../../src/config/file-access.ts'
 import type { HookTarget } from '../../src/config/kinds.ts'
 import { loadSettings, type SettingFlags } from '../../src/config/load-settings.ts'
-import { HOOK_VARIABLES, type SettingKey } from '../../src/config/settings.ts'
+import { fileKey, HOOK_VARIABLES, SECRETS, type SettingKey, settingNamed } from '../../src/config/settings.ts'
 import { giveToNobody } from '../store/other-user.ts'
 
 const API = {
@@ -133,6 +133,19 @@ describe('the values of a setting', () => {
     ['database.path', '/a b/parley.db', '/a b/parley.db'],
     ['snapshot.folder', ' /a', undefined],
     ['publish.target', '/a ', undefined],
+    ['publish.location', 's3://bucket', 's3://bucket'],
+    ['publish.location', 'abfss://c@acme.dfs.example.com/lake', 'abfss://c@acme.dfs.example.com/lake'],
+    ['publish.location', 'file:///data/my lake/', 'file:///data/my lake/'],
+    ['publish.location', 'hdfs:/lake', 'hdfs:/lake'],
+    ['publish.location', 'not a url', undefined],
+    ['publish.location', 'http://', undefined],
+    ['publish.location', 's3:', undefined],
+    ['publish.location', 's3:/bucket', undefined],
+    ['publish.location', '/rel', undefined],
+    ['publish.location', 'C:/lake', undefined],
+    ['publish.location', ' s3://bucket', undefined],
+    ['publish.location', 's3://bucket ', undefined],
+    ['publish.location', '', undefined],
     ['database.mode', '0640', 0o640],
     ['database.mode', '600', 0o600],
     ['database.mode', '0644', 0o644],
@@ -208,17 +221,40 @@ describe('the values of a setting', () => {
     ['INTERNAL_DOMAINS', 'jo@own.example', undefined],
     ['PARTNER_DOMAINS', 'https://own.example', undefined],
     ['PARTNER_DOMAINS', 'own.', undefined],
+    ['RATES', 'USD=0.92, JPY = 0.0061', { USD: 0.92, JPY: 0.0061 }],
   ])('PARLEY_REPORTING_%s accepts or refuses %j', (name, text, read) => {
     const reporting = () => load({ env: { [`PARLEY_REPORTING_${name}`]: text } }).settings.reporting
     if (read === undefined) expect(reporting).toThrow(`PARLEY_REPORTING_${name}`)
     else expect(Object.values(reporting())).toContainEqual(read)
   })
 
-  test('work ends later than it begins', () => {
-    const load = (workTo: string) =>
-      loadSettings({ flags: {}, env: { PARLEY_REPORTING_WORK_TO: workTo }, cwd: '/', requireApi: false })
-    expect(() => load('09:00')).toThrow('reporting.work_to is not later than reporting.work_from')
-    expect(load('09:01').settings.reporting.workTo).toBe(541)
+  test.each(['USD=0.92=5', 'USD=1,USD=2', 'USD=1e999', 'USD=0.92,', 'USD', 'USD=0', 'usd=1', '=1'])(
+    'the rates %j are refused, and the message has them as they were given',
+    text => {
+      expect(complaint(() => load({ env: { PARLEY_REPORTING_RATES: text } }))).toContain(
+        `reporting.rates is "${text}" in environment PARLEY_REPORTING_RATES: expected a table`,
+      )
+    },
+  )
+
+  test('an infinite rate in the file is refused', () => {
+    file('config/parley.toml', '[reporting]\nrates = { USD = inf }')
+    expect(complaint(() => load())).toContain('reporting.rates is')
+  })
+
+  test('work ends later than it begins, else both values are named with their sources', () => {
+    const refused = (env: Record<string, string>) => complaint(() => load({ env }))
+    expect(refused({ PARLEY_REPORTING_WORK_FROM: '18:00' })).toBe(
+      'Invalid settings: reporting.work_to is "18:00" by default: expected a time later than reporting.work_from, which is "18:00" in environment PARLEY_REPORTING_WORK_FROM',
+    )
+    file('config/parley.toml', '[reporting]\nwork_to = "08:05"')
+    expect(refused({})).toBe(
+      'Invalid settings: reporting.work_to is "08:05" in config/parley.toml: expected a time later than reporting.work_from, which is "09:00" by default',
+    )
+    expect(refused({ PARLEY_REPORTING_WORK_FROM: '7 a.m.' })).toMatch(
+      /^Invalid settings: reporting\.work_from is "7 a\.m\." in environment PARLEY_REPORTING_WORK_FROM: expected a time of day from .*$/,
+    )
+    expect(load({ env: { PARLEY_REPORTING_WORK_FROM: '08:04' } }).settings.reporting.workTo).toBe(485)
   })
 
   test('the report over HTTP needs a token', () => {
@@ -233,7 +269,9 @@ describe('the values of a setting', () => {
       { PARLEY_HTTP_REPORT: 'true' },
       { PARLEY_HTTP_TOKEN: 'a-token-of-the-status-server' },
     ]
-    expect(() => load(on)).toThrow('http.report is true, and http.token is not set')
+    expect(() => load(on)).toThrow(
+      'http.report is true in environment PARLEY_HTTP_REPORT: expected http.token to be set too',
+    )
     expect([load(token), load({ ...on, ...token })]).toEqual([false, true])
   })
 
@@ -357,6 +395,33 @@ describe('wrong settings', () => {
     file('config/parley.toml', '[api]\npoll_seconds = 5')
     expect(complaint(() => load())).toContain('did you mean sync.poll_seconds?')
   })
+
+  test('a settings file that is not UTF-8 is refused with what to do', () => {
+    file('parley.toml', '')
+    writeFileSync(join(cwd, 'parley.toml'), Buffer.from('[database]\npath = "café.db"', 'latin1'))
+    const attempt = () => load({ flags: { config: 'parley.toml' } })
+    expect(complaint(attempt)).toBe('Invalid settings: the settings file parley.toml is not UTF-8')
+    expect(attempt).toThrow(
+      expect.objectContaining({ hint: expect.stringContaining('Save parley.toml as UTF-8.') }),
+    )
+  })
+
+  test.each(SECRETS.map(([key]) => key))(
+    'an empty path for the file of %s is an error that names the flag or the settings file',
+    key => {
+      const expected = 'expected the path of a file'
+      const named = `${fileKey(key)} is ""`
+      const { PARLEY_API_KEY: _key, ...env } = API
+      const refused = (flags: SettingFlags) =>
+        complaint(() => loadForApi({ flags, env: key === 'api.key' ? env : API }))
+      expect(refused({ [key]: '' })).toBe(
+        `Invalid settings: ${named} in flag ${settingNamed(key).flag}: ${expected}`,
+      )
+      const [section, name] = fileKey(key).split('.')
+      file('config/parley.toml', `[${section}]\n${name} = ""`)
+      expect(refused({})).toBe(`Invalid settings: ${named} in config/parley.toml: ${expected}`)
+    },
+  )
 
   test('a key outside of any section is an error', () => {
     file('config/parley.toml', 'api = "x"\nlevel = "info"')

@@ -209,15 +209,15 @@ test('a table of other people is not tested as one of parley', () => {
   )
 })
 
-test('before the first backfill there is nothing to test', async () => {
+test('a file that is missing or empty is wrong, since nothing is tested', async () => {
   const file = join(emptyFolder(), 'none.db')
   const found = async () => {
     const { status, stdout } = await parley(['doctor', '--data', '--database', file])
     return [status, stdout.split('\n', 1)[0]]
   }
-  expect(await found()).toEqual([0, `note     database: ${file} does not exist yet`])
+  expect(await found()).toEqual([73, `WRONG    database: ${file} does not exist, so nothing was tested`])
   writeFileSync(file, '')
-  expect(await found()).toEqual([0, `note     database: ${file} is empty`])
+  expect(await found()).toEqual([73, `WRONG    database: ${file} is empty, so nothing was tested`])
 })
 
 test('a table that is added to the descriptions is tested without other code', () => {

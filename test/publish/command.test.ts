@@ -90,6 +90,32 @@ describe('parley publish', () => {
     ])
   })
 
+  test('tables of the settings that do not exist are refused with their source', async () => {
+    const store = temporaryStore()
+    const refused = async (tables: string, ...args: string[]) => {
+      const around = { cwd: emptyFolder(), env: { PARLEY_PUBLISH_TABLES: tables } }
+      const ended = await parley(['publish', ...args, '--database', store.path], around)
+      expect(ended).toMatchObject({ status: EXIT_STATUS.settings, stdout: '' })
+      return ended.stderr
+    }
+    const says = 'in environment PARLEY_PUBLISH_TABLES: there is no table "membrs"; did you mean members?'
+    expect(await refused('membrs', 'lake')).toContain(`publish.tables is ["membrs"] ${says}`)
+    expect(await refused('membrs')).toContain(says)
+    store.db.exec("UPDATE sync_resources SET first_complete_at = '2026-01-01' WHERE resource = 'crm_objects'")
+    expect(await refused('crm_nope', 'lake')).toContain(
+      'Invalid settings: publish.tables in environment PARLEY_PUBLISH_TABLES: Unknown table "crm_nope"\nhint: ',
+    )
+  })
+
+  test.each([
+    ['publish', 'lake'],
+    ['publish', 'verify', 'lake'],
+  ])('%s %s takes only a URL as --location', async (...args) => {
+    const { status, stderr } = await parley([...args, '--location', 'not a url'])
+    expect(status).toBe(EXIT_STATUS.usage)
+    expect(stderr).toContain("argument 'not a url' is invalid. Expected a URL with a scheme, such as")
+  })
+
   test('a ClickHouse database as the target is refused with how ClickHouse reads the tables', async () => {
     const target = 'clickhouse://db.example.com:8123/parley'
     const says = /parley no longer writes tables of a ClickHouse database: .*icebergLocal.*engines\.md/

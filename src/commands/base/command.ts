@@ -125,12 +125,12 @@ export function loadCommandSettings(
 export function loadCommandSettings(
   context: CommandContext,
   input: CommandInput<object>,
-  need: Pick<SettingsRequest, 'requireApi' | 'resourceNames' | 'used' | 'secrets'>,
+  need: Pick<SettingsRequest, 'requireApi' | 'resourceNames' | 'tableNames' | 'used' | 'secrets'>,
 ): LoadedSettings
 export function loadCommandSettings(
   { env, cwd, stderr }: CommandContext,
   { flags }: CommandInput<object>,
-  need: Pick<SettingsRequest, 'requireApi' | 'resourceNames' | 'used' | 'secrets'>,
+  need: Pick<SettingsRequest, 'requireApi' | 'resourceNames' | 'tableNames' | 'used' | 'secrets'>,
 ): LoadedSettings {
   const loaded = loadSettings({ flags, env, cwd, ...need })
   for (const warning of loaded.warnings) stderr.write(`parley: Warning: ${warning}\n`)

@@ -86,7 +86,11 @@ export const schemaCommand: CommandDefinition<SchemaOptions> = {
   ],
   async run(context, { args: [name], options, flags }) {
     refuseWithoutEngine(options)
-    const { settings } = loadCommandSettings(context, { args: [], options, flags }, DATABASE_ONLY)
+    const { settings } = loadCommandSettings(
+      context,
+      { args: [], options, flags },
+      await settingsFor(options),
+    )
     const path = resolve(context.cwd, settings.database.path)
     const { readCrmTablesAt } = await import('../../store/dictionary/fill-dictionary.ts')
     const all = [...DICTIONARY, ...readCrmTablesAt(path)]
@@ -99,6 +103,17 @@ export const schemaCommand: CommandDefinition<SchemaOptions> = {
     context.stdout.write(await answer({ all, name, options, path, published, stdout: context.stdout }))
     return EXIT_STATUS.done
   },
+}
+
+/** `publish.tables` matters only for a description of published tables that names none. */
+async function settingsFor(options: SchemaOptions): Promise<Parameters<typeof loadCommandSettings>[2]> {
+  if (options.tables !== undefined || !OF_PUBLISHED.some(format => options[format])) return DATABASE_ONLY
+  const { declaredTableNames } = await import('../../export/chosen-tables.ts')
+  return {
+    ...DATABASE_ONLY,
+    used: [...DATABASE_ONLY.used, 'publish.tables'],
+    tableNames: declaredTableNames(),
+  }
 }
 
 function parseCatalogue(text: string): string {
