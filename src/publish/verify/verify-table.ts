@@ -4,9 +4,13 @@ import type { Sqlite } from '../../store/database/sqlite-types.ts'
 import { type PurgedContentTest, purgedContentTest } from '../../store/deletions/purged-content.ts'
 import { countText } from '../../terminal/wording.ts'
 import type { IcebergSchema } from '../iceberg/iceberg-schema.ts'
+import { metadataPath } from '../metadata-file.ts'
+import { purgedAtIn } from '../publish.ts'
 import { type PublishedPart, type PublishedState, pathIn } from '../published-state.ts'
 import { type PublishedTable, readPartDigests } from '../published-tables.ts'
+import { type PartName, rangesOfLostKeys } from '../row-ranges.ts'
 import type { TargetReader } from '../storage/target-reader.ts'
+import { isErasureDue } from '../sweep.ts'
 import type { FoundFault } from './fault.ts'
 import { namedFiles } from './named-files.ts'
 import { erasedRows, fileFaults } from './verify-file.ts'
@@ -49,7 +53,7 @@ export interface TableFindings {
 export async function verifyTable(check: TableCheck, state: PublishedState): Promise<TableFindings> {
   const { storage, shown } = check
   const { folder } = state
-  const { files, shownPaths, paths, faults } = await namedFiles(check, state)
+  const { files, shownPaths, paths, parts, faults } = await namedFiles(check, state)
   const tests = purgedContentTests(check)
   for (const named of files) {
     const purgedContent = tests(named.schema)
@@ -59,6 +63,7 @@ export async function verifyTable(check: TableCheck, state: PublishedState): Pro
   }
   const unnamed = check.present.filter(path => !paths.has(path))
   faults.push(...(await unnamedFaults(check, folder, unnamed)))
+  faults.push(...erasedNames(check, state, parts))
   const current = files.filter(({ file }) => shownPaths.has(file.path))
   const sum = (figure: 'rows' | 'bytes') => current.reduce((total, { file }) => total + file[figure], 0)
   const isShown = state.metadata['current-snapshot-id'] === shown
@@ -75,6 +80,21 @@ export async function verifyTable(check: TableCheck, state: PublishedState): Pro
     },
     faults,
   }
+}
+
+/** Names of ranges are keys, which may have been purged. The erasure that follows a purge removes those without a row. */
+function erasedNames(
+  { warehouse }: TableCheck,
+  state: PublishedState,
+  parts: ReadonlySet<PartName>,
+): FoundFault[] {
+  const { db, table } = warehouse ?? {}
+  if (db === undefined || table === undefined || !isErasureDue(state, purgedAtIn(db))) return []
+  const lost = rangesOfLostKeys(db, table.read, [...parts]).length
+  if (lost === 0) return []
+  const message = `The metadata names ${countText(lost, 'part')} after a row that is gone, and rows were purged since`
+  const file = metadataPath(state.folder, state.version)
+  return [{ table: state.folder, part: null, file, kind: 'erased', message }]
 }
 
 /** Checks the files of a table that no publication has committed. */
