@@ -21,7 +21,7 @@ export interface PublishVerifyOptions {
 
 export const publishVerifyCommand: CommandDefinition<PublishVerifyOptions> = {
   description:
-    'Reads every file of a target of parley publish, and checks it: the rows and a digest of their values, for each part of each table. If the warehouse is there, parts are also compared with it, and the target may not have content of rows that it has purged, also not in files that no publication names. Changes nothing. Exit status: 0 without faults, 73 with damage, 75 when the only faults are purged rows, which the next publication removes.',
+    'Reads every file of a target of parley publish, and checks it: the rows and a digest of their values, for each part of each table. If the warehouse is there, parts are also compared with it, and the target may not have content of rows that it has purged, also not in files that no publication names. Changes nothing. Exit status: 0 without faults, 73 with damage, 75 when the next publication mends all faults: purged content and wrong version hints.',
   arguments: [new Argument('<target>', 'a folder or s3://bucket/prefix with publications')],
   settings: TARGET_SETTINGS,
   options: [

@@ -436,7 +436,7 @@ export const SETTINGS = {
     default: undefined,
     without: 'where the target is',
     description:
-      'The URL at which readers find the target, if it is not at the same path for them. It stays the same for the life of a target.',
+      'The URL at which readers find the target, if it is not at the same path for them. Readers take `?` and `#` for the end of a path, so a new target whose path has them needs a location without them. It stays the same for the life of a target.',
     flag: '--publish-location',
     placeholder: 'url',
     example: '"s3://bucket/lake"',

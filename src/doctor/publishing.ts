@@ -13,6 +13,7 @@ import {
   openTargetReader,
   type PublishTarget,
   parseTarget,
+  refuseUnusableLocation,
   type TargetSettings,
   targetName,
 } from '../publish/storage/open.ts'
@@ -71,13 +72,15 @@ export interface TargetFacts {
 }
 
 /**
- * @throws StopError (exit status 73) when the target cannot be reached or read, with 78 without credentials; the
- *   signal's reason once the signal is aborted
+ * @throws StopError (exit status 73) when the target cannot be reached or read, with 78 without credentials, with 64
+ *   when readers could not find the files of a new target; the signal's reason once the signal is aborted
  */
 async function targetFacts(target: PublishTarget, access: PublishingContext): Promise<TargetFacts> {
   const { location } = access.settings.publish
   // With 0 no try waits, so several tries take no longer than one.
-  const reader = await openTargetReader(target, { ...access, location, random: () => 0 })
+  const options = { ...access, location, random: () => 0 }
+  await refuseUnusableLocation(target, options)
+  const reader = await openTargetReader(target, options)
   try {
     const holds = await reader.holds()
     const last = holds === 'ours' ? await readLastPublication(reader) : undefined

@@ -45,6 +45,7 @@ export interface ExportTable {
 export interface RowSource {
   /** FROM clause for the rows that have a time. In a table without a time, for all rows. */
   from: string
+  /** Columns, each with `t.`, separated by a comma and a space. In a table without a time, a key of the rows. */
   order: string
   time?: Time
 }

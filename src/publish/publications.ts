@@ -26,8 +26,11 @@ export const PUBLICATIONS = 'publications'
 /** The property in which the table keeps its rows, so that no data file has to be read for them. */
 const ROWS_PROPERTY = 'parley.publications'
 
-/** The property with what the newest publication compared. */
-const COMPARED_PROPERTY = 'parley.compared'
+/**
+ * The property with what the newest publication compared. Targets of earlier versions lack it, so that their next
+ * publication compares everything and names the ranges whose keys are gone again.
+ */
+const COMPARED_PROPERTY = 'parley.last-compared'
 
 /** The table keeps the newest `keep` publications, and never fewer than this number. */
 const LEAST_ROWS_KEPT = 100

@@ -33,7 +33,7 @@ import { PARTS_PROPERTY, type PartNote, type PublishedPart, type PublishedState 
 import { type PublishedTable, readPartDigests } from './published-tables.ts'
 import type { PartName, PartReader } from './row-ranges.ts'
 import type { Storage } from './storage/storage.ts'
-import { PURGED_PROPERTY } from './sweep.ts'
+import { ERASED_PROPERTY } from './sweep.ts'
 
 /**
  * Publishes one table. Its rows are divided into parts, months or ranges of keys, each of which is one data file. Only
@@ -280,7 +280,7 @@ async function commit(
       location: `${storage.location}/${folder}`,
       evolved,
       spec,
-      properties: { [PURGED_PROPERTY]: purgedAt },
+      properties: { [ERASED_PROPERTY]: purgedAt },
     })
   const files = parts.map(({ file }) => file)
   const parent = before && currentSnapshot(before.metadata)?.['snapshot-id']

@@ -28,7 +28,7 @@ import { type PublishedTarget, readTarget } from './published-state.ts'
 import { droppedTable, type PublishedTable, publishedTables } from './published-tables.ts'
 import type { Storage } from './storage/storage.ts'
 import type { TargetContent } from './storage/target-reader.ts'
-import { expireSnapshots, hasStaleFiles, PURGED_PROPERTY, removeUncommitted, sweepTable } from './sweep.ts'
+import { ERASED_PROPERTY, expireSnapshots, hasStaleFiles, removeUncommitted, sweepTable } from './sweep.ts'
 
 /**
  * Publishes the warehouse as of one instant: every table as an Iceberg table. Tables whose rows belong to rows of other
@@ -115,7 +115,7 @@ async function publishInstant(options: PublishOptions): Promise<PublishSummary> 
   const { db, storage, clock } = options
   const publishedAt = isoInstant(clock.now())
   const warehouse = readMeta(db, META.identity) ?? ''
-  const properties = { [PROPERTIES.warehouse]: warehouse, [PURGED_PROPERTY]: purgedAtIn(db) }
+  const properties = { [PROPERTIES.warehouse]: warehouse, [ERASED_PROPERTY]: purgedAtIn(db) }
   for (let beginnings = 1; ; beginnings += 1) {
     const found = await readTarget(storage)
     refuseOtherWarehouse(storage, found, warehouse)
@@ -293,7 +293,8 @@ async function removeExpired(
   return removed.reduce((sum, files) => sum + files, 0)
 }
 
-const purgedAtIn = (db: Sqlite): string => readMeta(db, META.purgedAt) ?? ''
+/** When content of the warehouse was last purged; empty when it never was. */
+export const purgedAtIn = (db: Sqlite): string => readMeta(db, META.purgedAt) ?? ''
 
 /** @throws StopError (exit status 64) when the tables are those of another warehouse */
 export function refuseOtherWarehouse(

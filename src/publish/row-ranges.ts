@@ -6,12 +6,12 @@ import type { Sqlite, StoredCell } from '../store/database/sqlite-types.ts'
 
 /**
  * Reads a table in parts, each of which becomes one file: months where the rows have a time, else ranges of the key. A
- * range keeps its bounds, so a changed row changes one file.
+ * range keeps its bounds while they are keys of rows, so a changed row changes one file.
  */
 export interface PartReader {
   /**
    * The rows of `parts`, which are in order. The last cell of each row names its part, which is new after a range was
-   * cut.
+   * cut or has lost its first row.
    */
   rows(parts: Parts): Iterable<StoredCell[]>
   /** The rows of one part. `parts`: all parts in order, since the next one ends a range. */
@@ -78,8 +78,9 @@ function compareMonths(one: PartName, other: PartName): number {
 }
 
 /**
- * The name of a range is its lower bound: the key of its first row, as JSON. Keys are unique. No range begins at a key
- * with a NULL, because SQL cannot compare with NULL.
+ * The name of a range is its lower bound: the key of its first row, as JSON. Keys are unique. Without that row the range
+ * gets another name, because a key may be an address and metadata keeps the names. SQL cannot compare with NULL, so no
+ * range is cut at a key with a NULL, and a name has the cells before the first NULL.
  */
 function rangeReader(
   db: Sqlite,
@@ -97,6 +98,7 @@ function rangeReader(
         let current = range
         let rows = 0
         for (const { row, key } of rowsOf(range, ranges)) {
+          if (rows === 0) current = nameByFirst(range, key)
           if (rows >= most && !key.includes(null)) {
             current = rangeName(key)
             rows = 0
@@ -125,6 +127,33 @@ function rangeReader(
   }
 }
 
+/** @param key the key of the first row */
+function nameByFirst(range: PartName, key: readonly StoredCell[]): PartName {
+  const lower = lowerOf(range ?? FIRST_RANGE)
+  if (lower === undefined || compareKeys(lower, key.slice(0, lower.length)) === 0) return range
+  const end = key.indexOf(null)
+  return rangeName(end < 0 ? key : key.slice(0, end))
+}
+
+/** The ranges whose names are keys that no row has. */
+export function rangesOfLostKeys(
+  db: Sqlite,
+  { rows: { from, order, time } }: Pick<ExportTable, 'rows'>,
+  ranges: readonly PartName[],
+): readonly PartName[] {
+  if (time) return []
+  return ranges.filter(range => {
+    const key = lowerOf(range ?? FIRST_RANGE)
+    if (key === undefined) return false
+    const where = comparison(order, '=', key)
+    return db.prepare<unknown[]>(`SELECT 1 FROM ${from} WHERE ${where} LIMIT 1`).get(...key) === undefined
+  })
+}
+
+/** SQL that compares the beginning of a row's key with parameters. */
+const comparison = (order: string, operator: '>=' | '=', { length }: readonly StoredCell[]): string =>
+  `(${order.split(', ').slice(0, length).join(', ')}) ${operator} (${Array(length).fill('?').join(', ')})`
+
 interface KeyedRow {
   row: StoredCell[]
   key: readonly StoredCell[]
@@ -136,7 +165,7 @@ function createKeyReader(db: Sqlite, table: ExportTable) {
   const cells = sourcesOf(table.columns).map(column => `t.${quote(column)}`)
   const select = `SELECT ${cells.join(', ')}, ${order} FROM ${from}`
   return function* (lower: Bound, upper: Bound): Iterable<KeyedRow> {
-    const where = lower ? `WHERE (${order}) >= (${lower.map(() => '?').join(', ')})` : ''
+    const where = lower ? `WHERE ${comparison(order, '>=', lower)}` : ''
     const rows = db
       .prepare<unknown[]>(`${select} ${where} ORDER BY ${order}`)
       .raw()

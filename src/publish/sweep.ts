@@ -20,8 +20,15 @@ import type { Storage } from './storage/storage.ts'
  * of the last complete one stay, since readers may use them.
  */
 
-/** The property with the instant at which content of the warehouse was last purged before the newest snapshot. */
-export const PURGED_PROPERTY = 'parley.purged-at'
+/**
+ * The property with the instant of the last purge of the warehouse whose content is gone from the table. Targets of
+ * earlier versions lack it, so that purged keys in their metadata go at the next publication.
+ */
+export const ERASED_PROPERTY = 'parley.erased-at'
+
+/** Whether earlier files of a table may have content that was purged. @param purgedAt as in `Expiry` */
+export const isErasureDue = ({ metadata }: Pick<TableVersion, 'metadata'>, purgedAt: string): boolean =>
+  (metadata.properties[ERASED_PROPERTY] ?? '') !== purgedAt
 
 export interface Expiry {
   storage: Storage
@@ -33,21 +40,21 @@ export interface Expiry {
 }
 
 /**
- * Expires the snapshots that are not kept. After a purge, only the current snapshot stays: earlier ones may hold purged
- * content, even if the purge changed no row of this table, since the row may have changed before.
+ * Expires the snapshots that are not kept. After a purge, only the current snapshot and its metadata stay: earlier ones
+ * may hold purged content, even if the purge changed no row of this table, since the row may have changed before.
  */
 export async function expireSnapshots(
   { storage, clock, kept, purgedAt }: Expiry,
   table: TableVersion,
 ): Promise<TableVersion> {
   const { folder, metadata, version } = table
-  const isErasing = metadata.properties[PURGED_PROPERTY] !== purgedAt
+  const isErasing = isErasureDue(table, purgedAt)
   const staying = isErasing ? new Set<number>() : kept
   const expired = afterExpiry(metadata, {
     kept: staying,
-    properties: { [PURGED_PROPERTY]: purgedAt },
+    properties: { [ERASED_PROPERTY]: purgedAt },
     at: clock.now(),
-    replaces: metadataAddress(storage, folder, version),
+    replaces: isErasing ? undefined : metadataAddress(storage, folder, version),
   })
   if (!isErasing && expired.snapshots.length === metadata.snapshots.length) return table
   const next = { folder, metadata: expired, version: version + 1 }

@@ -87,6 +87,16 @@ describe('a folder', () => {
     )
   })
 
+  test('whose path ends too early for readers is refused until a location is set', async () => {
+    const target = join(emptyFolder(), 'c#', 'lake')
+    expect((await findings({ target }))[0]).toMatchObject({
+      mark: 'warning',
+      found: `Readers cannot find files below ${target}: they take # for the end of a path`,
+      hint: expect.stringContaining('publish.location'),
+    })
+    expect((await findings({ target, location: 's3://bucket/lake' }))[0]).toMatchObject({ mark: 'ok' })
+  })
+
   test('with a publication that was interrupted before it was complete says so', async () => {
     const folder = emptyFolder()
     writeFileSync(join(folder, '.parley-publish-lock'), '')

@@ -55,6 +55,16 @@ describe('parley publish', () => {
         EXIT_STATUS.usage,
         /thesis.txt is not a folder\nhint: Name a folder that is empty/,
       ],
+      [
+        ['c#/lake'],
+        EXIT_STATUS.usage,
+        /Readers cannot find files below .*\/c#\/lake: they take # for the end of a path\nhint: Publish to a folder without /,
+      ],
+      [
+        ['out', '--location', 'https://lake.example/?out'],
+        EXIT_STATUS.usage,
+        /below https:\/\/lake.example\/\?out: they take \? for .*\nhint: Name by --location /,
+      ],
       [['/proc/out'], EXIT_STATUS.databaseUnavailable, /Cannot publish to \/proc\/out: /],
       [
         ['out', '--database', 'none.db'],
@@ -67,8 +77,19 @@ describe('parley publish', () => {
       expect(ended, args.join(' ')).toMatchObject({ status, stdout: '' })
       expect(ended.stderr).toMatch(says)
     }
+    expect(filesIn(cwd)).toEqual(['foreign/thesis.txt'])
     for (const keep of ['0', '1001'])
       expect(await run('--keep', keep)).toMatchObject({ status: EXIT_STATUS.usage, stdout: '' })
+  })
+
+  test('a folder with # in its path is a target where readers find it elsewhere, or if it was one before', async () => {
+    const { store } = await published()
+    const cwd = emptyFolder()
+    const run = (...args: string[]) => parley(['publish', ...args, '--database', store.path], { cwd })
+    expect(await run('c#/lake', '--location', 's3://bucket/lake')).toMatchObject({ status: EXIT_STATUS.done })
+    const folder = join(cwd, 'c#', 'earlier')
+    await publishTo(store.path, { folder, url: `file://${folder}` })
+    expect(await run('c#/earlier')).toMatchObject({ status: EXIT_STATUS.done })
   })
 
   test('a table that is left out loses its rows, an unknown one is refused, and each attempt has a row', async () => {

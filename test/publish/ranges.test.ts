@@ -1,7 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { ExportTable } from '../../src/export/export-tables.ts'
-import { createPartReader, FIRST_RANGE, type PartReader } from '../../src/publish/row-ranges.ts'
+import {
+  createPartReader,
+  FIRST_RANGE,
+  type PartReader,
+  rangesOfLostKeys,
+} from '../../src/publish/row-ranges.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite, StoredCell } from '../../src/store/database/sqlite-types.ts'
 import { runs } from '../support/effort.ts'
@@ -88,7 +93,8 @@ describe('the ranges of a table', () => {
             expect([...whole.values()].flat()).toEqual(rows)
             const names = [...whole.keys()]
             expect(readOneByOne(reader, names)).toEqual(whole)
-            // Ranges are only added where one has grown, and only leave with all their rows.
+            // Ranges are added where one has grown, leave with all their rows, and have no name of a row that is gone.
+            expect(rangesOfLostKeys(db, TABLE, names)).toEqual([])
             const isStable = change === 'none' && known.length > 0
             if (isStable) expect(names).toEqual(known)
             known = names
@@ -138,7 +144,24 @@ describe('the ranges of a table', () => {
     expect(later.map(([, rows]) => rows)).toEqual(['abce', 'xyz'])
   })
 
-  test('no range begins at a key with a NULL', () => {
+  test('a range whose first row is gone gets the name of the next row, and its neighbours stay', () => {
+    const known = shape(keyed(letters('abcdefxyz')), []).map(([name]) => name)
+    expect(known).toEqual([FIRST_RANGE, '["d","d"]', '["x","x"]'])
+    const db = keyed([...letters('abcf'), ['e', null], ...letters('xyz')])
+    expect(rangesOfLostKeys(db, TABLE, known)).toEqual(['["d","d"]'])
+    expect(shape(db, known)).toEqual([
+      [FIRST_RANGE, 'abc'],
+      ['["e"]', 'ef'],
+      ['["x","x"]', 'xyz'],
+    ])
+    expect(shape(keyed(letters('abcdefxyz')), [FIRST_RANGE, '["e"]', '["x","x"]'])).toEqual([
+      [FIRST_RANGE, 'abcd'],
+      ['["e"]', 'ef'],
+      ['["x","x"]', 'xyz'],
+    ])
+  })
+
+  test('no range is cut at a key with a NULL', () => {
     const keys: Key[] = [...'abcdefgh'].map(letter => [letter, letter > 'c' && letter < 'f' ? null : letter])
     expect(shape(keyed(keys), []).map(([, rows]) => rows)).toEqual(['abcde', 'fgh'])
   })

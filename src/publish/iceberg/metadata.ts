@@ -86,8 +86,7 @@ export interface TableCommit {
   properties: Readonly<Record<string, string>>
   /** The earlier snapshots that stay. */
   kept: ReadonlySet<number>
-  /** The address of the metadata that this one replaces; undefined for a new table. */
-  replaces: string | undefined
+  replaces: Renewal['replaces']
 }
 
 /** How many earlier metadata files stay, as readers may just be using them. */
@@ -119,7 +118,7 @@ export interface TableExpiry {
   kept: ReadonlySet<number>
   properties: Readonly<Record<string, string>>
   at: number
-  replaces: string
+  replaces: Renewal['replaces']
 }
 
 /** The metadata after all but the current and the kept snapshots have expired. The rows stay. */
@@ -138,18 +137,20 @@ export interface Renewal {
   /** The highest publication number that is taken. */
   number: number
   at: number
-  replaces: TableCommit['replaces']
+  /** The address of the metadata that this one replaces; undefined when no earlier metadata stays. */
+  replaces: string | undefined
 }
 
 /** New metadata with the same rows and snapshots. */
 export function renewed(table: TableMetadata, { number, at, replaces }: Renewal): TableMetadata {
-  const replaced =
-    replaces === undefined ? [] : [{ 'timestamp-ms': table['last-updated-ms'], 'metadata-file': replaces }]
+  const earlier = [...table['metadata-log']]
+  if (replaces !== undefined)
+    earlier.push({ 'timestamp-ms': table['last-updated-ms'], 'metadata-file': replaces })
   return {
     ...table,
     'last-sequence-number': number,
     'last-updated-ms': nextInstant(table, at),
-    'metadata-log': [...table['metadata-log'], ...replaced].slice(-EARLIER_METADATA),
+    'metadata-log': replaces === undefined ? [] : earlier.slice(-EARLIER_METADATA),
   }
 }
 

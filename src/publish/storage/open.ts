@@ -68,6 +68,7 @@ export interface OpenTargetOptions {
  * locked, 78 without credentials
  */
 export async function openTargetStorage(target: PublishTarget, options: OpenTargetOptions): Promise<Storage> {
+  await refuseUnusableLocation(target, options)
   if (target.by === 'folder') {
     const { settings, location, clock } = options
     const { openFolder } = await import('./folder.ts')
@@ -75,6 +76,32 @@ export async function openTargetStorage(target: PublishTarget, options: OpenTarg
   }
   const { openS3 } = await import('./s3.ts')
   return openS3(bucketOptions(target, options))
+}
+
+/**
+ * Refuses a new target in whose location readers see the end of a path too early. An earlier target stays: some readers
+ * take its location as it is.
+ * @throws StopError (exit status 64)
+ */
+export async function refuseUnusableLocation(
+  target: PublishTarget,
+  options: OpenTargetOptions,
+): Promise<void> {
+  const location = options.location ?? targetName(target)
+  const [end] = /[?#]/.exec(location) ?? []
+  if (end === undefined) return
+  const reader = await openTargetReader(target, options)
+  const holds = await reader.holds().finally(() => reader.close())
+  if (holds === 'ours') return
+  throw new StopError(`Readers cannot find files below ${location}: they take ${end} for the end of a path`, {
+    code: 'publish-bad-location',
+    hint: `${
+      options.location === undefined
+        ? 'Publish to a folder without ? and # in its path, or name by --location or publish.location a URL without them at which readers find it.'
+        : 'Name by --location or publish.location a URL without ? and #.'
+    } Nothing was written.`,
+    exitStatus: EXIT_STATUS.usage,
+  })
 }
 
 /** Opens the target to read it while publications go on. @throws StopError (exit status 78) without credentials */

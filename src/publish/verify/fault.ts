@@ -11,6 +11,7 @@ export type VerifyFaultKind =
   | 'bytes'
   | 'snapshot'
   | 'table'
+  | 'hint'
   | 'erased'
   | 'leftover'
 
@@ -32,7 +33,7 @@ export type FoundFault = Omit<VerifyFault, 'hint'>
 
 /** Whether the next publication mends the fault by itself. */
 export const isMendedByPublishing = ({ kind }: Pick<VerifyFault, 'kind'>): boolean =>
-  kind === 'erased' || kind === 'leftover'
+  kind === 'erased' || kind === 'leftover' || kind === 'hint'
 
 /** @param target as the user named it */
 export function hintFor(kind: VerifyFaultKind, target: string): string {
@@ -42,6 +43,8 @@ export function hintFor(kind: VerifyFaultKind, target: string): string {
       return `Run ${publish}: it writes the part without this content and removes the earlier files.`
     case 'leftover':
       return `Run ${publish}: it removes the file.`
+    case 'hint':
+      return `Run ${publish}: it writes the file again.`
     case 'missing':
       return `Restore the file, or run ${publish} --keep 1: it writes the rows again and drops earlier publications, which may name the file.`
     case 'table':

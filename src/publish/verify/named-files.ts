@@ -20,6 +20,8 @@ export interface NamedFiles {
   shownPaths: ReadonlySet<string>
   /** The paths of `files`, the metadata, the hint and the manifests. */
   paths: ReadonlySet<string>
+  /** The parts that this version of the metadata and the earlier ones name. */
+  parts: ReadonlySet<string | null>
   /** Missing snapshots, and snapshots whose files cannot be found. */
   faults: FoundFault[]
 }
@@ -58,6 +60,7 @@ export async function namedFiles(
     files: [...files.values()],
     shownPaths,
     paths: new Set([...paths, metadataPath(folder, version), hintPath(folder)]),
+    parts: new Set([...notes.values()].map(([part]) => part)),
     faults,
   }
 }

@@ -4,9 +4,14 @@ import type { Sqlite } from '../../store/database/sqlite-types.ts'
 import { type PurgedContentTest, purgedContentTest } from '../../store/deletions/purged-content.ts'
 import { countText } from '../../terminal/wording.ts'
 import type { IcebergSchema } from '../iceberg/iceberg-schema.ts'
+import type { TableMetadata } from '../iceberg/metadata.ts'
+import { hintPath, metadataPath } from '../metadata-file.ts'
+import { purgedAtIn } from '../publish.ts'
 import { type PublishedPart, type PublishedState, pathIn } from '../published-state.ts'
 import { type PublishedTable, readPartDigests } from '../published-tables.ts'
-import type { TargetReader } from '../storage/target-reader.ts'
+import { type PartName, rangesOfLostKeys } from '../row-ranges.ts'
+import { readDecoded, type TargetReader } from '../storage/target-reader.ts'
+import { isErasureDue } from '../sweep.ts'
 import type { FoundFault } from './fault.ts'
 import { namedFiles } from './named-files.ts'
 import { erasedRows, fileFaults } from './verify-file.ts'
@@ -49,7 +54,7 @@ export interface TableFindings {
 export async function verifyTable(check: TableCheck, state: PublishedState): Promise<TableFindings> {
   const { storage, shown } = check
   const { folder } = state
-  const { files, shownPaths, paths, faults } = await namedFiles(check, state)
+  const { files, shownPaths, paths, parts, faults } = await namedFiles(check, state)
   const tests = purgedContentTests(check)
   for (const named of files) {
     const purgedContent = tests(named.schema)
@@ -59,6 +64,7 @@ export async function verifyTable(check: TableCheck, state: PublishedState): Pro
   }
   const unnamed = check.present.filter(path => !paths.has(path))
   faults.push(...(await unnamedFaults(check, folder, unnamed)))
+  faults.push(...erasedNames(check, state, parts), ...(await hintFaults(check, state)))
   const current = files.filter(({ file }) => shownPaths.has(file.path))
   const sum = (figure: 'rows' | 'bytes') => current.reduce((total, { file }) => total + file[figure], 0)
   const isShown = state.metadata['current-snapshot-id'] === shown
@@ -75,6 +81,51 @@ export async function verifyTable(check: TableCheck, state: PublishedState): Pro
     },
     faults,
   }
+}
+
+/**
+ * The hint may name an earlier version while a publication is in progress, and after it was interrupted. That version must
+ * show what the last complete publication shows.
+ */
+async function hintFaults(
+  { storage, shown }: TableCheck,
+  { folder, version, isHinted }: PublishedState,
+): Promise<FoundFault[]> {
+  if (isHinted || shown === undefined) return []
+  const file = hintPath(folder)
+  const fault = (found: string): FoundFault[] => [
+    {
+      table: folder,
+      part: null,
+      file,
+      kind: 'hint',
+      message: `${found}, so readers do not find version ${version}`,
+    },
+  ]
+  const hint = await storage.read(file)
+  if (hint === undefined) return fault('The file is missing')
+  const hinted = Number(String(hint))
+  if (!(hinted > 0)) return fault('The file names no version')
+  const metadata = await readDecoded(storage, metadataPath(folder, hinted), bytes => {
+    return JSON.parse(String(bytes)) as TableMetadata
+  }).catch(() => undefined)
+  if (metadata === undefined) return fault(`The file names version ${hinted}, which cannot be read`)
+  return metadata['current-snapshot-id'] >= shown ? [] : fault(`The file names the earlier version ${hinted}`)
+}
+
+/** Names of ranges are keys, which may have been purged. The erasure that follows a purge removes those without a row. */
+function erasedNames(
+  { warehouse }: TableCheck,
+  state: PublishedState,
+  parts: ReadonlySet<PartName>,
+): FoundFault[] {
+  const { db, table } = warehouse ?? {}
+  if (db === undefined || table === undefined || !isErasureDue(state, purgedAtIn(db))) return []
+  const lost = rangesOfLostKeys(db, table.read, [...parts]).length
+  if (lost === 0) return []
+  const message = `The metadata names ${countText(lost, 'part')} after a row that is gone, and rows were purged since`
+  const file = metadataPath(state.folder, state.version)
+  return [{ table: state.folder, part: null, file, kind: 'erased', message }]
 }
 
 /** Checks the files of a table that no publication has committed. */

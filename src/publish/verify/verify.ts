@@ -131,6 +131,7 @@ async function lastingFaults(
   return faults.filter(({ table, file, kind }) => {
     if (kind === 'leftover') return present.has(file)
     if (kind === 'table') return !now.tables.has(table) && shown[table] !== undefined
+    if (kind === 'hint' && now.tables.get(table)?.isHinted) return false
     return needed.get(table)?.has(file) !== false
   })
 }

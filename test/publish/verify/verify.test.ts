@@ -140,6 +140,41 @@ describe('a damaged target', () => {
     expect(named(summary)).toEqual([{ table: 'activities', part: null, file: list, kind: 'snapshot' }])
   })
 
+  test.each<[hint: string, text: string | undefined, says: RegExp]>([
+    ['that is missing', undefined, /^The file is missing, so readers do not find version \d+$/],
+    ['without a version', 'v3', /^The file names no version, /],
+    ['of a version that is not there', '99', /^The file names version 99, which cannot be read, /],
+    ['of rows before the last publication', '1', /^The file names the earlier version 1, /],
+  ])('a version hint %s is a fault until the next publication', async (_, text, says) => {
+    const store = temporaryStore()
+    const lake = emptyLake()
+    for (const name of ['one', 'two']) {
+      store.put('teams', [{ id: 't', name, member_ids: [] }], { now: NOW })
+      await publishTo(store.path, lake)
+    }
+    const file = 'teams/metadata/version-hint.text'
+    rmSync(join(lake.folder, file))
+    if (text !== undefined) writeFileSync(join(lake.folder, file), text)
+    const summary = await verify(lake, store.path)
+    expect(named(summary)).toEqual([{ table: 'teams', part: null, file, kind: 'hint' }])
+    expect(summary.faults[0]?.message).toMatch(says)
+    expect(summary.faults[0]?.hint).toBe(`Run parley publish ${lake.folder}: it writes the file again.`)
+    await publishTo(store.path, lake)
+    expect((await verify(lake, store.path)).faults).toEqual([])
+  })
+
+  test('a version hint that a publication left when it was interrupted is no fault', async () => {
+    const { store } = world
+    const lake = copyOf(world.lake)
+    store.put('teams', [{ id: 'interrupted', name: 'I', member_ids: [] }], { now: NOW })
+    const through = (storage: Storage) => ({
+      ...storage,
+      replace: () => Promise.reject(new Error('interrupted')),
+    })
+    await expect(publishTo(store.path, lake, { through })).rejects.toThrow('interrupted')
+    expect((await verify(lake, undefined)).faults).toEqual([])
+  })
+
   test('the next publication writes a missing part again, and the target is clean', async () => {
     const lake = copyOf(world.lake)
     for (const file of dataFiles(lake, 'activities')) rmSync(join(lake.folder, file))
