@@ -25,6 +25,7 @@ import {
   ownObjects,
 } from '../store/migrations/foreign-objects.ts'
 import { appliedMigrations, newestMigration } from '../store/migrations/journal.ts'
+import { lostFileError } from '../store/status/status.ts'
 import { countText } from '../terminal/wording.ts'
 import { exportFindings } from './exports.ts'
 import { type CheckFindings, type Finding, findingsOf } from './finding.ts'
@@ -228,6 +229,8 @@ export function databaseFile(
   if (db && isEmpty(db))
     return [line.note(`${database} is empty`, 'parley backfill or parley daemon creates the tables.')]
   if (db) return [line.ok(`${database} is a parley database`)]
+  const lost = lostFileError(database)
+  if (lost) return [stopFinding(line, lost)]
   return [line.note(`${database} does not exist yet`, 'parley backfill or parley daemon creates it.')]
 }
 

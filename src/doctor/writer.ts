@@ -1,5 +1,11 @@
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import { holdersHint, holdersText, type LockHolder, lockHolders } from '../store/disk/lock-holders.ts'
+import {
+  holdersHint,
+  holdersText,
+  idleWriter,
+  type LockHolder,
+  lockHolders,
+} from '../store/disk/lock-holders.ts'
 import { isAlive } from '../store/status/status.ts'
 import { readWriter, type Writer } from '../store/sync/writer-note.ts'
 import { dateTimeText } from '../terminal/wording.ts'
@@ -16,6 +22,8 @@ export interface RunningWriter {
   pid: number
   /** The record that the process made of itself; undefined when there is none or it cannot be read. */
   recorded: Writer | undefined
+  /** False while the process is stopped or does not use the file, as far as the system shows that. */
+  isAtWork: boolean
 }
 
 /** Where the system does not show locks, the recorded writer counts as running while a process with its PID exists. */
@@ -23,8 +31,11 @@ export function runningWriter({ database, db }: WriterContext): RunningWriter | 
   const recorded = recordedWriter(db)
   const holders = lockHolders(database, 'writer')
   if (holders === undefined)
-    return recorded && isAlive(recorded.pid) ? { pid: recorded.pid, recorded } : undefined
-  return holders[0] && { pid: holders[0].pid, recorded: recordOf(holders[0], recorded) }
+    return recorded && isAlive(recorded.pid) ? { pid: recorded.pid, recorded, isAtWork: true } : undefined
+  const [holder] = holders
+  if (holder === undefined) return undefined
+  const isAtWork = idleWriter(database) === undefined
+  return { pid: holder.pid, recorded: recordOf(holder, recorded), isAtWork }
 }
 
 export function writerFinding({ database, db }: WriterContext, line: CheckFindings): Finding {
@@ -44,6 +55,11 @@ export function writerFinding({ database, db }: WriterContext, line: CheckFindin
     : holder.program
   const found = `process ${holder.pid} holds the lock (${command ?? 'command unknown'})`
   if (holder.isHalted) return line.warning(`${found} and is ${holder.state}`, holdersHint([holder], ''))
+  if (db && idleWriter(database))
+    return line.warning(
+      `${found} and does not have this file open`,
+      'See its log. If the file was moved or replaced, put it back.',
+    )
   return line.note(found, 'A backfill or daemon cannot start until it ends.')
 }
 

@@ -200,6 +200,7 @@ const WAITS: Readonly<Record<string, string>> = {
   'foreign-object': 'A trigger or index that parley did not create keeps it from writing',
   'other-workspace': 'The database at this path belongs to another workspace',
   'not-writing': 'The daemon does not write the database',
+  'not-opened': 'The process that holds the lock of the database does not use this file',
 }
 
 function waitingProblem({ code = 'waiting', reason, hint, since }: DaemonReport): HealthProblem {

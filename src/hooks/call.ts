@@ -18,7 +18,7 @@ export interface HookPayload {
   event: HookEvent
   id: string
   what: string
-  /** What the API or the system answered; empty when `what` says all. */
+  /** What the API or the system answered; empty for a recovery, and when `what` says all. */
   detail: string
   since: string
   lasted_seconds: number
@@ -45,7 +45,7 @@ export function payloadOf({ event, problem, workspaceId, lastedMs }: HookCall): 
       event,
       id: singleLine(id),
       what,
-      detail,
+      detail: '',
       since,
       lasted_seconds: lasted,
       todo: '',

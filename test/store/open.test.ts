@@ -6,6 +6,7 @@ import {
   linkSync,
   mkdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -19,8 +20,11 @@ import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
 import { openSqlite, sqlitePackage } from '../../src/store/database/sqlite.ts'
 import { databaseError, databaseFault } from '../../src/store/database/sqlite-errors.ts'
 import { isMountPoint } from '../../src/store/disk/location.ts'
+import { idleWriter } from '../../src/store/disk/lock-holders.ts'
 import { type ModeChange, openDatabase } from '../../src/store/file/open.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
+import { readUncountedReport } from '../../src/store/status/report.ts'
+import { until } from '../support/until.ts'
 import { newFolder, openAt, temporaryStore } from './temporary-store.ts'
 
 function refusalOf(open: () => unknown): StopError {
@@ -87,6 +91,34 @@ describe('one writer per database', () => {
     const store = openAt(path)
     expect(store.db.pragma('integrity_check', { simple: true })).toBe('ok')
     store.close()
+  })
+
+  test('a holder that is stopped, or whose file was moved or replaced, is reported as one that does not write', async () => {
+    const path = join(newFolder(), 'parley.db')
+    const { process: holder } = await holdIt(path)
+    const daemon = () => readUncountedReport({ path, now: Date.now() }).daemon
+    expect(daemon()).toBe(null)
+    holder.kill('SIGSTOP')
+    await until(
+      () => idleWriter(path)?.isHalted,
+      isHalted => isHalted === true,
+    )
+    expect(daemon()).toMatchObject({
+      ...{ state: 'waiting', code: 'not-writing', reason: `Process ${holder.pid} is stopped (SIGSTOP)` },
+      hint: `Continue process ${holder.pid} with kill -CONT ${holder.pid}, or end it with kill -KILL ${holder.pid}.`,
+    })
+    holder.kill('SIGCONT')
+    await until(
+      () => idleWriter(path),
+      idle => idle === undefined,
+    )
+    const moved = `${path}.moved`
+    for (const end of ['', '-wal', '-shm']) renameSync(`${path}${end}`, `${moved}${end}`)
+    expect(refusalOf(daemon).message).toContain(
+      `process ${holder.pid} holds its lock: it was moved or deleted`,
+    )
+    execFileSync('sqlite3', [moved, `VACUUM INTO '${path}'`])
+    expect(daemon()).toMatchObject({ state: 'waiting', code: 'not-opened' })
   })
 
   test('the lock holds for the same file under another name', () => {

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { resolvedPath } from './location.ts'
 
@@ -72,6 +72,41 @@ export function lockHolders(database: string, kind: keyof typeof LOCKS): readonl
 /** As `lockHolders`, without this process: the processes that it has to wait for. */
 export const otherHolders = (database: string, kind: keyof typeof LOCKS): readonly LockHolder[] =>
   (lockHolders(database, kind) ?? []).filter(({ pid }) => pid !== process.pid)
+
+/**
+ * Another process that holds the lock of the writer and writes nothing: it is stopped, or it does not have this file
+ * open, since it waits, or since the file was moved or replaced. Undefined where the system does not show that.
+ */
+export function idleWriter(database: string): LockHolder | undefined {
+  const [holder] = otherHolders(database, 'writer')
+  if (holder === undefined || holder.isHalted) return holder
+  if (hasOpen(holder.pid, database)) return undefined
+  // A session opens the file a moment after it took the lock, and a reload ends one session and begins the next.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, REOPENING_MS)
+  const isStill = otherHolders(database, 'writer').some(({ pid }) => pid === holder.pid)
+  return isStill && !hasOpen(holder.pid, database) ? holder : undefined
+}
+
+const REOPENING_MS = 500
+
+/** True as well when this user may not see the files of the process. */
+function hasOpen(pid: number, database: string): boolean {
+  const [folder, path] = [`/proc/${pid}/fd`, resolvedPath(database)]
+  try {
+    return readdirSync(folder).some(number => linkOf(`${folder}/${number}`) === path)
+  } catch {
+    return true
+  }
+}
+
+/** The path of an open file; undefined when it was closed meanwhile. */
+function linkOf(path: string): string | undefined {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return undefined
+  }
+}
 
 /** Four times the size that SQLite leaves to a WAL without readers (`journal_size_limit`). */
 export const LARGE_WAL_BYTES = 256 * 1024 ** 2

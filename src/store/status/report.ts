@@ -1,9 +1,17 @@
+import { dirname } from 'node:path'
 import { MINUTE_MS } from '../../base/clock.ts'
 import { reasonWithHint } from '../../base/errors.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import type { ResourceStateName } from '../../dictionary/sync-tables.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
-import { LARGE_WAL_BYTES, type LockHolder, walReaders } from '../disk/lock-holders.ts'
+import { freeOnDisk } from '../disk/disk-space.ts'
+import {
+  holdersHint,
+  idleWriter,
+  LARGE_WAL_BYTES,
+  type LockHolder,
+  walReaders,
+} from '../disk/lock-holders.ts'
 import type { Workspace } from '../file/workspace.ts'
 import type { LagSummary } from '../sync/arrivals.ts'
 import { API_GATE, type ApiGateKind, apiGates, type Gate, ROUTE_GATE } from '../sync/gates.ts'
@@ -64,7 +72,7 @@ export interface DaemonState {
   /** What a person can do, as a sentence. */
   hint?: string
   since: string
-  /** Why the daemon waits: `rebuilding`, `not-writing`, or the code of the error, such as `unauthorized`. */
+  /** Why the daemon waits: `rebuilding`, `not-writing`, `not-opened`, or the code of the error, such as `unauthorized`. */
   code?: string
   /** When the daemon continues, if known. */
   until: string | null
@@ -289,14 +297,17 @@ function backfillOf(status: Pick<Status, 'meta'>, writer: WriterState | null): B
 const SILENT_MS = 3 * MINUTE_MS
 
 /**
- * @returns the stored state, corrected when the daemon ended without storing its end, or runs but can no longer write
+ * @returns the stored state, corrected when the daemon ended without storing its end, or when a process holds the lock
+ *   and cannot write
  */
 function daemonOf(
-  status: Pick<Status, 'meta'>,
+  status: Pick<Status, 'meta' | 'database'>,
   writer: WriterState | null,
   now: number,
 ): DaemonReport | null {
   const state = storedNote<DaemonState>(status, META.daemonState)
+  const idle = state?.state === 'waiting' ? undefined : idleWriter(status.database.path)
+  if (idle) return notWriting(status, idle)
   if (state === undefined || state.state === 'stopped') return state ?? null
   const isRunning = writer?.running === true && writer.command === 'daemon'
   if (!isRunning)
@@ -309,8 +320,35 @@ function daemonOf(
   const lastNoted = status.meta.get(META.clock)
   const isSilent = lastNoted !== undefined && now - Date.parse(lastNoted) > SILENT_MS
   if (state.state !== 'running' || !isSilent) return state
-  const reason = 'it has not written the database for some minutes; see its log or /status'
-  return { state: 'waiting', code: 'not-writing', reason, since: lastNoted, until: null }
+  return notWriting(status, undefined)
+}
+
+/** Less space than SQLite needs to write. */
+const FULL_BYTES = 1024 ** 2
+
+/** The state of a process that holds the lock and cannot say itself why it does not write. */
+function notWriting(
+  { meta, database }: Pick<Status, 'meta' | 'database'>,
+  idle: LockHolder | undefined,
+): DaemonReport {
+  const state = {
+    state: 'waiting',
+    code: 'not-writing',
+    since: meta.get(META.clock) ?? null,
+    until: null,
+  } as const
+  if (idle?.isHalted)
+    return { ...state, reason: `Process ${idle.pid} is ${idle.state}`, hint: holdersHint([idle], '') }
+  if (freeOnDisk(dirname(database.path)) < FULL_BYTES)
+    return {
+      ...state,
+      reason: 'The disk of the database is full',
+      hint: 'Free some space on the disk of the database.',
+    }
+  if (idle === undefined)
+    return { ...state, reason: 'it has not written the database for some minutes; see its log or /status' }
+  const reason = `Process ${idle.pid} holds the lock and does not have this file open; see its log or /status`
+  return { ...state, code: 'not-opened', reason, hint: 'If the file was moved or replaced, put it back.' }
 }
 
 function publicationOf(

@@ -9,6 +9,7 @@ import { databaseError } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import { databaseSizes } from '../disk/disk-space.ts'
+import { otherHolders } from '../disk/lock-holders.ts'
 import { type Request, readRequests } from '../file/handed-over.ts'
 import { isLocked } from '../file/lock.ts'
 import { databaseStats, readDatabase } from '../file/open.ts'
@@ -226,7 +227,21 @@ function isCopy(db: Sqlite, meta: ReadonlyMap<string, string>): boolean {
 
 /** @throws StopError (73) when there is no file, or the path cannot be followed */
 export function requireWarehouse(file: string): void {
-  if (databaseStats(file) === undefined) throw noWarehouseError(file)
+  if (databaseStats(file) === undefined) throw lostFileError(file) ?? noWarehouseError(file)
+}
+
+/** The error for a missing file whose lock another process holds: the process waits for the file, or creates it soon. */
+export function lostFileError(file: string): StopError | undefined {
+  const [holder] = otherHolders(file, 'writer')
+  if (holder === undefined) return undefined
+  return new StopError(
+    `${file} is missing, and process ${holder.pid} holds its lock: it was moved or deleted while that process used it, or is just being created`,
+    {
+      code: 'no-database',
+      hint: `Put the file back. To begin with an empty one, end process ${holder.pid} first.`,
+      exitStatus: EXIT_STATUS.databaseUnavailable,
+    },
+  )
 }
 
 export function noWarehouseError(file: string): StopError {
