@@ -33,6 +33,7 @@ test('a problem is announced once however long it lasts, and its recovery once',
   expect(hook.calls[1]?.payload).toMatchObject({
     since: DISK.since,
     what: DISK.what,
+    detail: '',
     todo: '',
     lasted_seconds: expect.any(Number),
     text: expect.stringMatching(
