@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { resolvedPath } from './location.ts'
 
@@ -89,22 +89,15 @@ export function idleWriter(database: string): LockHolder | undefined {
 
 const REOPENING_MS = 500
 
-/** True as well when this user may not see the files of the process. */
+/** True as well when this user may not see the files of the process. In a container, the file may have another path. */
 function hasOpen(pid: number, database: string): boolean {
-  const [folder, path] = [`/proc/${pid}/fd`, resolvedPath(database)]
+  const folder = `/proc/${pid}/fd`
+  const inodeOf = (path: string) => statSync(path, { throwIfNoEntry: false, bigint: true })?.ino
   try {
-    return readdirSync(folder).some(number => linkOf(`${folder}/${number}`) === path)
+    const own = inodeOf(resolvedPath(database))
+    return readdirSync(folder).some(number => inodeOf(`${folder}/${number}`) === own)
   } catch {
     return true
-  }
-}
-
-/** The path of an open file; undefined when it was closed meanwhile. */
-function linkOf(path: string): string | undefined {
-  try {
-    return readlinkSync(path)
-  } catch {
-    return undefined
   }
 }
 
