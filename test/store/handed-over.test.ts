@@ -192,7 +192,7 @@ describe('a refused request', () => {
     const replaced = takeOutOfUse(path, 0)
     const { exitStatus, message } = await refusalOf(askWriter(path, wish('teams'), STILL))
     expect(exitStatus).toBe(EXIT_STATUS.unfinished)
-    expect(message).toContain('another process is restoring or creating')
+    expect(message).toContain('is restoring or creating the file, or does not use it')
     replaced.close()
     await askWriter(path, wish('teams'), STILL)
     const reader = openDatabase({ path, readonly: true })

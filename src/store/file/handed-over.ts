@@ -121,10 +121,10 @@ async function insert(file: string, { kind, resource }: NewRequest, clock: Clock
 
 function beingReplaced(file: string): StopError {
   return new StopError(
-    `Cannot store this command in ${file}: another process is restoring or creating the file`,
+    `Cannot store this command in ${file}: another process holds its lock, and is restoring or creating the file, or does not use it since it was replaced`,
     {
       code: 'database-locked',
-      hint: 'Wait until that process has ended, then run this command again.',
+      hint: 'parley status says more. Run this command again when that process has ended.',
       exitStatus: EXIT_STATUS.unfinished,
     },
   )
