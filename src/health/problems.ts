@@ -200,6 +200,7 @@ const WAITS: Readonly<Record<string, string>> = {
   'foreign-object': 'A trigger or index that parley did not create keeps it from writing',
   'other-workspace': 'The database at this path belongs to another workspace',
   'not-writing': 'The daemon does not write the database',
+  halted: 'The process that writes the database is stopped',
   'not-opened': 'The process that holds the lock of the database does not use this file',
 }
 
@@ -210,7 +211,8 @@ function waitingProblem({ code = 'waiting', reason, hint, since }: DaemonReport)
     const todo = 'Nothing to do: this takes some minutes.'
     return { id, kind: 'wait', what: 'The daemon rebuilds the database file', detail, todo, since }
   }
-  const todo = `${hint ?? 'Remove the cause.'} ${RETRIES}`
+  const acting = hint ?? 'Remove the cause.'
+  const todo = code === 'halted' ? acting : `${acting} ${RETRIES}`
   return { id, kind: 'act', what: WAITS[code] ?? 'The daemon cannot go on', detail, todo, since }
 }
 

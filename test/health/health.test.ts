@@ -366,6 +366,19 @@ describe('the verdict', () => {
     )
   })
 
+  test('a process that is stopped tries nothing again by itself', () => {
+    const hint = 'Continue process 7 with kill -CONT 7, or end it with kill -KILL 7.'
+    const halted = {
+      state: 'waiting',
+      code: 'halted',
+      reason: 'Process 7 is stopped',
+      hint,
+      since: SINCE,
+      until: null,
+    } as const
+    expect(verdict({ daemon: halted })).toMatchObject({ kind: 'act', todo: hint })
+  })
+
   test('a history that no process reads further is not loading', () => {
     const unread = { state: 'backfilling', complete_as_of: null } as const
     expect(verdict({}, unread).kind).toBe('loading')

@@ -104,7 +104,7 @@ describe('one writer per database', () => {
       isHalted => isHalted === true,
     )
     expect(daemon()).toMatchObject({
-      ...{ state: 'waiting', code: 'not-writing', reason: `Process ${holder.pid} is stopped (SIGSTOP)` },
+      ...{ state: 'waiting', code: 'halted', reason: `Process ${holder.pid} is stopped (SIGSTOP)` },
       hint: `Continue process ${holder.pid} with kill -CONT ${holder.pid}, or end it with kill -KILL ${holder.pid}.`,
     })
     holder.kill('SIGCONT')

@@ -72,7 +72,7 @@ export interface DaemonState {
   /** What a person can do, as a sentence. */
   hint?: string
   since: string
-  /** Why the daemon waits: `rebuilding`, `not-writing`, `not-opened`, or the code of the error, such as `unauthorized`. */
+  /** Why the daemon waits: `rebuilding`, `not-writing`, `not-opened`, `halted`, or the code of the error, such as `unauthorized`. */
   code?: string
   /** When the daemon continues, if known. */
   until: string | null
@@ -338,7 +338,12 @@ function notWriting(
     until: null,
   } as const
   if (idle?.isHalted)
-    return { ...state, reason: `Process ${idle.pid} is ${idle.state}`, hint: holdersHint([idle], '') }
+    return {
+      ...state,
+      code: 'halted',
+      reason: `Process ${idle.pid} is ${idle.state}`,
+      hint: holdersHint([idle], ''),
+    }
   if (freeOnDisk(dirname(database.path)) < FULL_BYTES)
     return {
       ...state,
