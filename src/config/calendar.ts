@@ -9,8 +9,14 @@ export const CALENDAR = {
   maintenance: '17 3 * * *',
 } as const
 
+/** The daemon asks for the same occurrence each minute, and croner computes for a fifth of a millisecond. */
+let latest: { pattern: string; after: number; next: number } | undefined
+
 /** The next occurrence after an instant, both in ms since the epoch; Infinity when there is none. */
 export function nextOccurrence(pattern: string, after: number): number {
-  const next = new Cron(pattern, { mode: '5-part' }).nextRun(new Date(after))
-  return next?.getTime() ?? Number.POSITIVE_INFINITY
+  if (latest?.pattern === pattern && latest.after === after) return latest.next
+  const found = new Cron(pattern, { mode: '5-part' }).nextRun(new Date(after))
+  const next = found?.getTime() ?? Number.POSITIVE_INFINITY
+  latest = { pattern, after, next }
+  return next
 }

@@ -1,5 +1,4 @@
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../base/clock.ts'
-import { CALENDAR, nextOccurrence } from '../config/calendar.ts'
 import {
   clean,
   type Due,
@@ -40,7 +39,7 @@ export async function maintainNightly(
   deps: MaintainDeps,
   { serverTime, endSession }: SessionControl,
 ): Promise<void> {
-  const { store, clock, log, signal } = deps
+  const { clock, log, signal } = deps
   const warn = createDelayWarning(deps)
   const work: Readonly<Record<Due, () => Promise<void>>> = {
     maintenance: () => maintain(deps),
@@ -49,23 +48,16 @@ export async function maintainNightly(
     'clocks-differ': async () => warn('clocks-differ'),
     unknown: async () => warn('unknown'),
   }
-  /** The last check: until this time, nothing falls due without a commit. */
-  let nothing = { commits: -1, until: 0 }
   while (!signal.aborted) {
     let waitMs = LOOK_MS
-    const commits = store.transaction.commits()
-    if (commits !== nothing.commits || clock.now() >= nothing.until) {
-      try {
-        const due = dueMaintenance(deps, serverTime())
-        await work[due]()
-        waitMs = WAIT_MS[due]
-        if (dueRebuild(deps) === 'on-disk') endSession()
-        else if (due === 'nothing')
-          nothing = { commits, until: nextOccurrence(CALENDAR.maintenance, clock.now()) }
-      } catch (error) {
-        log.warn('Maintenance failed; it is tried again in ten minutes', { error })
-        waitMs = RETRY_MS
-      }
+    try {
+      const due = dueMaintenance(deps, serverTime())
+      await work[due]()
+      waitMs = WAIT_MS[due]
+      if (dueRebuild(deps) === 'on-disk') endSession()
+    } catch (error) {
+      log.warn('Maintenance failed; it is tried again in ten minutes', { error })
+      waitMs = RETRY_MS
     }
     await clock.sleep(waitMs, signal)
   }

@@ -161,10 +161,11 @@ const TOO_LARGE = `the file is larger than ${ON_DISK_UP_TO_BYTES / 1024 ** 3} Gi
 
 /** The rebuild that is due for the database file. `on-disk` may only run while no session or backfill reads the API. */
 export function dueRebuild({ store, clock }: Pick<MaintainDeps, 'store' | 'clock'>): Rebuild {
-  const { inFile, bytes } = store.purger.remains()
+  const remains = store.purger.remains()
+  if (!remains.inFile) return 'none'
   const noted = store.state.meta(META.rebuildTriedAt)
   const triedAt = noted === undefined ? undefined : Date.parse(noted)
-  return rebuildFor({ bytes, hasRemains: inFile, triedAt, now: clock.now() })
+  return rebuildFor({ bytes: remains.bytes, triedAt, now: clock.now() })
 }
 
 /** Free space needed per byte of the database: the rebuilt file is written to a temporary file and then to the WAL. */

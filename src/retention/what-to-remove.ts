@@ -156,8 +156,6 @@ export type Rebuild =
 export interface RebuildState {
   /** Size of the database. */
   bytes: number
-  /** Whether content was purged since the file was last rebuilt. */
-  hasRemains: boolean
   /** When a rebuild on the disk was last started, in ms since the epoch. */
   triedAt: number | undefined
   now: number
@@ -168,8 +166,8 @@ const IN_MEMORY_UP_TO_BYTES = 32 * 1024 ** 2
 export const ON_DISK_UP_TO_BYTES = 8 * 1024 ** 3
 const ON_DISK_EVERY_MS = 7 * DAY_MS
 
-export function rebuildFor({ bytes, hasRemains, triedAt, now }: RebuildState): Rebuild {
-  if (!hasRemains) return 'none'
+/** The rebuild of a file that holds remains of purged content. */
+export function rebuildFor({ bytes, triedAt, now }: RebuildState): Rebuild {
   if (bytes <= IN_MEMORY_UP_TO_BYTES) return 'in-memory'
   const isRecent = triedAt !== undefined && triedAt <= now && now - triedAt < ON_DISK_EVERY_MS
   return bytes > ON_DISK_UP_TO_BYTES || isRecent ? 'none' : 'on-disk'

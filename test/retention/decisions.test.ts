@@ -239,10 +239,6 @@ describe('a database that may contain remains of purged content', () => {
     ['is large and was tried in the future, under a wrong clock', 33 * MB, daysAgo(-6), 'on-disk'],
     ['is too large for any rewrite', ON_DISK_UP_TO_BYTES + 1, undefined, 'none'],
   ] as const)('a database that %s is rebuilt as it should be', (_, bytes, triedAt, rebuild) => {
-    expect(rebuildFor({ bytes, hasRemains: true, triedAt, now: NOW })).toBe(rebuild)
-  })
-
-  test('a database that was cleaned is not rebuilt', () => {
-    expect(rebuildFor({ bytes: MB, hasRemains: false, triedAt: undefined, now: NOW })).toBe('none')
+    expect(rebuildFor({ bytes, triedAt, now: NOW })).toBe(rebuild)
   })
 })

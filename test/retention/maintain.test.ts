@@ -332,6 +332,12 @@ describe('a large file that may contain remains', () => {
     expect(store.column('PRAGMA integrity_check')).toEqual(['ok'])
   })
 
+  test('a file whose remains are gone is not rewritten', async () => {
+    const { store, clock } = await largeWorld()
+    await store.transaction(() => store.state.forgetMeta(META.fileHoldsPieces))
+    expect(dueRebuild({ store, clock })).toBe('none')
+  })
+
   test('a stopped rewrite leaves the file as it was', async () => {
     const { store } = await largeWorld()
     expect(await rebuildOnDisk(store.path, AbortSignal.abort(), REBUILD_PROGRAM)).toBe(false)

@@ -130,7 +130,9 @@ export function createPurger({ db, prepare, state, transaction, work, rebuildOnD
     remains: () => ({
       inLog: state.meta(META.logHoldsPurged) !== undefined,
       inFile: state.meta(META.fileHoldsPieces) !== undefined,
-      bytes: databaseBytes(db),
+      get bytes() {
+        return databaseBytes(db)
+      },
     }),
     async clean(options) {
       forgetSamples(db)
