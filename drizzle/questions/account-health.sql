@@ -3,9 +3,10 @@
 -- Parameters:
 --   cooling, cold   days without contact after which an account is cooling, and cold
 --
--- Every company of the CRM, but those of partners, with the conversations that belong to it. Two-way is a meeting of both
--- sides, or an e-mail that answers the other side. withheld counts later meetings that are withheld: they may have been contact. outcome_unknown counts deals of
--- which nothing says whether they are open. Amounts are in the currency of reports.
+-- Every company of the CRM, but those of partners, with the conversations that belong to it. Two-way is a meeting of
+-- both sides, or an e-mail that answers the other side. withheld counts later meetings that are withheld: they may have
+-- been contact. outcome_unknown counts deals of which nothing says whether they are open. Amounts are in the currency
+-- of reports.
 WITH parameters AS (SELECT 14 AS cooling, 30 AS cold),
 open_deals AS (
   SELECT company_id, count(CASE WHEN outcome = 'open' THEN 1 END) AS open_deals,

@@ -3,9 +3,9 @@
 -- Parameters:
 --   period   which months
 --
--- An e-mail counts for its sender, a meeting for its owner alone, within the company and with others. not_known counts those
--- of which it is not known whether a customer took part. Former members are left out, and so are meetings
--- that are withheld or not read yet.
+-- An e-mail counts for its sender, a meeting for its owner alone, within the company and with others. not_known counts
+-- those of which it is not known whether a customer took part. Former members are left out, and so are meetings that
+-- are withheld or not read yet.
 WITH parameters AS (SELECT 'last 12 months' AS period)
 SELECT k.month, m.name AS member,
   count(CASE WHEN c.kind = 'mail' THEN 1 END) AS mails_sent,

@@ -3,9 +3,9 @@
 -- Parameters:
 --   period   when others were in touch
 --
--- Open deals of owners who are no members now, with the member who was in touch most often: by e-mails, but not to groups,
--- and by meetings. Deals of which nothing says whether they are open are here too: see outcome. In meetings that are
--- withheld others may have been in touch.
+-- Open deals of owners who are no members now, with the member who was in touch most often: by e-mails, but not to
+-- groups, and by meetings. Deals of which nothing says whether they are open are here too: see outcome. In meetings
+-- that are withheld others may have been in touch.
 WITH parameters AS (SELECT 'last 90 days' AS period),
 left_deals AS (
   SELECT * FROM deals WHERE owner_state = 'left' AND outcome IN ('open', 'unknown')

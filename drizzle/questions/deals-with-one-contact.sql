@@ -3,9 +3,9 @@
 -- Parameters:
 --   period   when the contacts wrote or spoke
 --
--- Counted are persons of theirs who wrote an e-mail of the deal, or spoke in a meeting of it: being invited is not enough.
--- In meetings that are withheld others may have spoken. Deals of which nothing says whether they are open are here too:
--- see outcome.
+-- Counted are persons of theirs who wrote an e-mail of the deal, or spoke in a meeting of it: being invited is not
+-- enough. In meetings that are withheld others may have spoken. Deals of which nothing says whether they are open are
+-- here too: see outcome.
 WITH parameters AS (SELECT 'last 90 days' AS period),
 talks AS (
   SELECT r.record_id, h.party_id, h.name, r.day

@@ -3,7 +3,8 @@
 -- Parameters:
 --   period   when we wrote
 --
--- Contacts who have opted out now, at any of their addresses. group_mails counts those of the e-mails that went to groups.
+-- Contacts who have opted out now, at any of their addresses. group_mails counts those of the e-mails that went to
+-- groups.
 WITH parameters AS (SELECT 'last 90 days' AS period),
 written AS (
   SELECT r.contact_id, count(DISTINCT c.conversation_id) AS mails,

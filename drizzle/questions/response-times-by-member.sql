@@ -4,8 +4,8 @@
 --   period   when we replied
 --
 -- Customers are contacts of the CRM and people of its companies. The time is from the first e-mail that waits to the
--- reply. Replies so late that they take up an old conversation are left out, and so are those to groups. The row without a member is for
--- addresses of ours that no member has now.
+-- reply. Replies so late that they take up an old conversation are left out, and so are those to groups. The row
+-- without a member is for addresses of ours that no member has now.
 WITH parameters AS (SELECT 'last 90 days' AS period),
 replies AS (
   SELECT m.id AS member_id, m.name AS member, q.work_hours AS hours

@@ -1,7 +1,7 @@
 -- How long is it from the first meeting about a deal until its close date, by the stage that it ended in?
 --
--- Deals without a close date or a meeting, or whose first meeting came after that day, are in deals_closed alone. Deals of
--- which nothing says whether they are closed are left out.
+-- Deals without a close date or a meeting, or whose first meeting came after that day, are in deals_closed alone. Deals
+-- of which nothing says whether they are closed are left out.
 WITH closed AS (
   SELECT d.pipeline, d.stage, d.stage_id, d.outcome,
     CASE WHEN d.first_meeting_day <= d.close_date THEN e.day_number - b.day_number END AS days

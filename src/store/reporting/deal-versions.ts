@@ -90,8 +90,7 @@ function changedDeals(db: Sqlite, { object, noted }: RecordSource, point: Change
     .flatMap(([id, cell]) => (changed.some(note => standsFor(note, cell)) ? [id] : []))
 }
 
-// ------------------------------------------------------------------------------------------------ the history of a
-// deal
+// --------------------------------------------------------------------------------------------- states
 
 interface DealRecord {
   id: string
