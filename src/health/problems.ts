@@ -6,6 +6,7 @@ import { isOfForeignObject } from '../store/migrations/foreign-objects.ts'
 import type {
   DaemonReport,
   DaemonState,
+  PlaceOfRemains,
   ResourceFacts,
   StatusReport,
   UnreachableReport,
@@ -354,16 +355,24 @@ function walProblems({
   ]
 }
 
-function remainsProblem({ path, reason }: StatusReport['purge_remains'][number]): HealthProblem {
+const TODO_ABOUT_REMAINS: Readonly<Record<PlaceOfRemains, string>> = {
+  wal: 'End the query or transaction of the program that reads; parley then empties the file. Never remove the file: it has rows that the database has not yet.',
+  'free space':
+    'Remove the cause; parley tries again within a week. The file is the warehouse: never remove it. Or stop parley, make a copy with parley snapshot, which is without remains, and let parley restore put it in place.',
+  copies: 'Remove it yourself, or remove the cause; parley tries again every night.',
+}
+
+function remainsProblem({ place, path, reason }: StatusReport['purge_remains'][number]): HealthProblem {
   return {
     id: `remains:${path}`,
     kind: 'act',
     what: `Purged content may remain in ${path}`,
     detail: withoutStop(reason),
-    todo: 'Remove it yourself, or remove the cause; parley tries again every night.',
+    todo: TODO_ABOUT_REMAINS[place],
     since: null,
   }
 }
 
 /** Makes a sentence, without its full stop, of a reason that elsewhere follows a colon. */
-const withoutStop = (sentence: string) => sentence.replace(/^it /, 'It ').replace(/\.$/, '')
+const withoutStop = (sentence: string) =>
+  sentence.replace(/^(it|a|the) /, start => `${start[0]?.toUpperCase()}${start.slice(1)}`).replace(/\.$/, '')

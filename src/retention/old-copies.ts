@@ -175,17 +175,25 @@ async function findCopies(
   folders: readonly string[],
   warn: Warn,
 ): Promise<FoundCopy[]> {
-  const nextToDatabase = [...upgradeCopiesOf(file), ...keptByRestores(file)].map(path => ({
+  const kept = new Set(keptByRestores(file))
+  const nextToDatabase = [...upgradeCopiesOf(file), ...kept].map(path => ({
     path,
     namedAt: undefined,
     isInOwnFolder: true,
+    isKeptByRestore: kept.has(path),
     isSnapshot: false,
   }))
   const snapshots = await Promise.all(
     folders.map(async folder => {
       const kept = await keptSnapshots(database, folder, Number.POSITIVE_INFINITY)
       const isInOwnFolder = isOwnFolder(folder, database)
-      return kept.map(({ path, at }) => ({ path, namedAt: at, isInOwnFolder, isSnapshot: true }))
+      return kept.map(({ path, at }) => ({
+        path,
+        namedAt: at,
+        isInOwnFolder,
+        isKeptByRestore: false,
+        isSnapshot: true,
+      }))
     }),
   )
   const all = [...nextToDatabase, ...snapshots.flat()]

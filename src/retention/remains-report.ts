@@ -1,16 +1,13 @@
 import type { Log } from '../base/log.ts'
-import type { PurgeRemains } from '../store/status/report.ts'
+import type { NotedRemains, PlaceOfRemains, PurgeRemains } from '../store/status/report.ts'
 import type { OpenStore } from '../store/store.ts'
 import { META, readNote } from '../store/sync/meta.ts'
 
 /**
- * A place where a purge may have left content. The database stores a note about each such place, for `parley status`.
- * The notes also limit the log: `reportRemains` logs once when content stays and once when it is gone. Otherwise every
- * attempt that a reader of the database blocks would log again, in later processes too.
+ * The database stores a note about each place where a purge may have left content, for `parley status`. The notes also
+ * limit the log: `reportRemains` logs once when content stays and once when it is gone. Otherwise every attempt that a
+ * reader of the database blocks would log again, in later processes too.
  */
-export type PlaceOfRemains = 'wal' | 'free space' | 'copies'
-
-type Notes = Partial<Record<PlaceOfRemains, readonly PurgeRemains[]>>
 
 type RemainsStore = Pick<OpenStore, 'state' | 'transaction'>
 
@@ -52,10 +49,10 @@ export async function noteRemains(
 ): Promise<void> {
   const { [place]: noted, ...others } = notesIn(store)
   if (JSON.stringify(noted ?? []) === JSON.stringify(remains)) return
-  const notes: Notes = remains.length === 0 ? others : { ...others, [place]: remains }
+  const notes: NotedRemains = remains.length === 0 ? others : { ...others, [place]: remains }
   await store.transaction(() => store.state.setMeta(META.purgeRemains, JSON.stringify(notes)))
 }
 
-function notesIn({ state }: RemainsStore): Notes {
-  return readNote<Notes>(state.meta, META.purgeRemains) ?? {}
+function notesIn({ state }: RemainsStore): NotedRemains {
+  return readNote<NotedRemains>(state.meta, META.purgeRemains) ?? {}
 }

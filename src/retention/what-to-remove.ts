@@ -57,6 +57,8 @@ export interface Copy {
   purgedAt: number | undefined
   /** True in the folder that is only for this database's snapshots, and for copies next to the database. */
   isInOwnFolder: boolean
+  /** A database that a restore replaced here. The restored copy may have another identity. */
+  isKeptByRestore: boolean
   /** A snapshot may be the only backup. The other copies are not meant as backups. */
   isSnapshot: boolean
 }
@@ -88,7 +90,7 @@ export function fatesOf(copies: readonly Copy[], rules: CopyRules): Fate[] {
     // A copy from before the first maintenance may have been made under a clock that was behind.
     return at === undefined || copy.maintainedAt !== undefined ? at : Math.max(at, firstMaintainedAt)
   })
-  const ours = copies.map(copy => mayRemoveCopy(copy, rules.identity))
+  const ours = copies.map(copy => copy.isKeptByRestore || mayRemoveCopy(copy, rules.identity))
   const newest = Math.max(
     ...copies.map((copy, at) =>
       copy.isSnapshot && ours[at] ? (created[at] ?? now) : Number.NEGATIVE_INFINITY,

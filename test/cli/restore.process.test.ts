@@ -302,15 +302,23 @@ test('a second restore within the same second takes a name that is not taken', (
   expect(teamNames(place.file)).toEqual(OF_THE_COPY)
 })
 
-test.concurrent('the request counts of today and the learned rate of the old database are kept', async () => {
+test.concurrent('the requests of today, the learned rate and the announced problems of the old database are kept', async () => {
   const { place } = withSnapshot()
   const used = JSON.stringify({ day: '2999-01-01', used: 100 })
   const rate = JSON.stringify({ ratePerSecond: 3, concurrency: 1, limited: true })
   const put = 'INSERT OR REPLACE INTO sync_meta VALUES'
-  change(place.file, `${put} ('requests_today', '${used}'), ('learned_rate', '${rate}')`)
+  const problems = JSON.stringify([{ id: 'settings:invalid' }])
+  change(
+    place.file,
+    `${put} ('requests_today', '${used}'), ('learned_rate', '${rate}'), ('announced_problems', '${problems}')`,
+  )
   await parleyProcess(['restore', 'copy.db'], place)
   const noted = (key: string) => column(place.file, `SELECT value FROM sync_meta WHERE key = '${key}'`)
-  expect([noted('requests_today'), noted('learned_rate')]).toEqual([[used], [rate]])
+  expect(['requests_today', 'learned_rate', 'announced_problems'].map(noted)).toEqual([
+    [used],
+    [rate],
+    [problems],
+  ])
 })
 
 /** The command reads the value on its way. */

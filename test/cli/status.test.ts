@@ -355,7 +355,9 @@ const BUSY: StatusReport = {
       reason: 'The bucket refuses access. Check the key.',
     },
   },
-  purge_remains: [{ path: '/data/parley.db-wal', reason: 'a program reads an older state of the database' }],
+  purge_remains: [
+    { place: 'wal', path: '/data/parley.db-wal', reason: 'a program reads an older state of the database' },
+  ],
   requests: [{ kind: 'resync', resource: 'meetings', asked_at: before(60) }],
   resources: RESOURCE_NAMES.map((resource, index) => ({
     resource,

@@ -90,7 +90,7 @@ describe('the problems of a warehouse', () => {
     ],
     [
       'purged content that may remain',
-      { purge_remains: [{ path: '/x', reason: 'busy' }] },
+      { purge_remains: [{ place: 'copies', path: '/x', reason: 'busy' }] },
       'act remains:/x null',
     ],
   ])('%s is one problem', (_, changes, expected) => {
@@ -257,6 +257,15 @@ test('a program that keeps a large write-ahead log from shrinking is a warning t
     },
   ])
 })
+
+test.each(['wal', 'free space'] as const)(
+  'no problem asks for the removal of a file of the database: %s',
+  place => {
+    const purge_remains = [{ place, path: '/data/parley.db', reason: 'a program reads it' }]
+    const [problem] = problemsOf(report({ purge_remains }), NOW)
+    expect(problem?.todo).toMatch(/[Nn]ever remove (the file|it)/)
+  },
+)
 
 test('the line of the check has whole sentences', () => {
   const daemon = {

@@ -58,6 +58,7 @@ function copy(days: number, other: Partial<Copy> = {}): Copy {
     maintainedAt: undefined,
     purgedAt: undefined,
     isInOwnFolder: true,
+    isKeptByRestore: false,
     isSnapshot: true,
     ...other,
   }
@@ -88,6 +89,12 @@ describe('the copies that parley has made', () => {
       [copy(1), copy(31, { identity: 'other' })],
       {},
       ['keep', 'keep'],
+    ],
+    [
+      'a database that a restore has kept is removed at the same age, though the restored copy has another identity',
+      [29, 31].map(days => copy(days, { identity: 'other', isKeptByRestore: true, isSnapshot: false })),
+      {},
+      ['keep', 'remove'],
     ],
     [
       'unreadable copies are removed only from the folder that is named after this database',
@@ -196,6 +203,7 @@ describe('the copies that parley has made', () => {
         maintainedAt: maybe(day),
         purgedAt: maybe(day),
         isInOwnFolder: fc.boolean(),
+        isKeptByRestore: fc.boolean(),
         isSnapshot: fc.boolean(),
       }),
     )
@@ -204,18 +212,18 @@ describe('the copies that parley has made', () => {
         const fates = fatesOf(all, { now: NOW, identity: OURS, before, purgedAt, firstMaintainedAt })
         const gone = all.filter((_, at) => fates[at] === 'remove')
         for (const one of gone) {
-          expect(one.identity ?? OURS).toBe(OURS)
+          if (!one.isKeptByRestore) expect(one.identity ?? OURS).toBe(OURS)
           if (all.some(other => isSuccessor(other, one))) continue
           // Made before any clock was known to be right, it is not older than that.
           if (one.maintainedAt === undefined)
             expect(firstMaintainedAt ?? 0).toBeLessThan(before ?? Number.NaN)
           expect(Math.min(one.namedAt ?? one.modifiedAt, one.modifiedAt)).toBeLessThan(before ?? Number.NaN)
-          expect(one.identity === OURS || one.isInOwnFolder).toBe(true)
+          expect(one.identity === OURS || one.isInOwnFolder || one.isKeptByRestore).toBe(true)
         }
         const left = all.some(
           (one, at) =>
             one.isSnapshot &&
-            (one.identity === OURS || (!one.identity && one.isInOwnFolder)) &&
+            (one.identity === OURS || one.isKeptByRestore || (!one.identity && one.isInOwnFolder)) &&
             fates[at] !== 'remove',
         )
         const hadSnapshot = gone.some(one => one.isSnapshot)

@@ -210,7 +210,7 @@ describe('a purge that is not complete', () => {
       reason: 'a program reads an older state of the database',
     }
     expect(reports(logged())).toEqual([begins])
-    expect(inStatus(store)).toEqual([{ path, reason: begins.reason }])
+    expect(inStatus(store)).toEqual([{ place: 'wal', path, reason: begins.reason }])
     reader.close()
     for (let tries = 0; tries < 2; tries += 1) await clean(depsWith(USUAL))
     expect(inStatus(store)).toEqual([])
@@ -235,7 +235,7 @@ describe('a purge that is not complete', () => {
         'the rebuild failed: another program may hold the write lock of the database, or a limit on memory or file sizes is too low',
     }
     expect(reports(logged())).toEqual([begins])
-    expect(inStatus(store)).toEqual([{ path: store.path, reason: begins.reason }])
+    expect(inStatus(store)).toEqual([{ place: 'free space', path: store.path, reason: begins.reason }])
     other.exec('DROP INDEX by_note')
     other.close()
     await clock.advance(DAY)
@@ -322,6 +322,7 @@ describe('a large file that may contain remains', () => {
     expect(logged()).toContain('needs free space of 2.1 times the size of the database')
     const [remains] = readStatusReport({ path: store.path, now: NOW }).purge_remains
     expect(remains).toEqual({
+      place: 'free space',
       path: store.path,
       reason: 'a rebuild needs free space of 2.1 times the size of the database on the disk',
     })

@@ -248,7 +248,7 @@ describe('old copies of the warehouse', () => {
     ])
     expect(lines[0]).toMatchObject({ reason: 'ERR_FS_EISDIR' })
     const inStatus = () => readStatusReport({ path: store.path, now: NOW }).purge_remains
-    expect(inStatus()).toEqual(parts.map(path => ({ path, reason: 'ERR_FS_EISDIR' })))
+    expect(inStatus()).toEqual(parts.map(path => ({ place: 'copies', path, reason: 'ERR_FS_EISDIR' })))
     for (const part of parts) rmdirSync(part)
     await remove()
     expect(inStatus()).toEqual([])

@@ -157,7 +157,11 @@ function unlessDamaged<T>(read: () => T): T | undefined {
 
 function notesIn(db: Sqlite): CarriedNotes {
   const note = <T>(key: string) => unlessDamaged(() => readNote<T>(name => readMeta(db, name), key))
-  return { requestsToday: note<RequestsToday>(META.requestsToday), learnedRate: note(META.learnedRate) }
+  return {
+    requestsToday: note<RequestsToday>(META.requestsToday),
+    learnedRate: note(META.learnedRate),
+    announcedProblems: note(META.announcedProblems),
+  }
 }
 
 /** Takes a missing or damaged database out of use. Its files are renamed without SQLite. */
@@ -189,9 +193,15 @@ function copyOwnerAndMode(part: string, database: string): void {
 interface CarriedNotes {
   requestsToday: RequestsToday | undefined
   learnedRate: unknown
+  /** The hook was called for these problems, and is still to be called when they are gone. */
+  announcedProblems: unknown
 }
 
-export const NOTHING_CARRIED: CarriedNotes = { requestsToday: undefined, learnedRate: undefined }
+export const NOTHING_CARRIED: CarriedNotes = {
+  requestsToday: undefined,
+  learnedRate: undefined,
+  announcedProblems: undefined,
+}
 
 interface NoteUpdate {
   carried: CarriedNotes
@@ -223,9 +233,10 @@ export function updateNotes(file: string, { carried, writer, now }: NoteUpdate):
         [META.writer, writer],
         [META.learnedRate, carried.learnedRate],
         [META.requestsToday, laterRequests(requests, carried.requestsToday)],
+        [META.announcedProblems, carried.announcedProblems],
       ]
-      for (const [key, note] of notes) if (note !== undefined) meta.set(key, JSON.stringify(note))
       for (const key of KEYS_NOT_RESTORED) meta.remove(key)
+      for (const [key, note] of notes) if (note !== undefined) meta.set(key, JSON.stringify(note))
       clearGates(db)
       // Earlier versions stored a closed API here, of which an upgrade would make a gate.
       meta.remove('unreachable')

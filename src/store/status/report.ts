@@ -37,7 +37,7 @@ export interface StatusReport<Row = ResourceReport> {
   workspace: Workspace | null
   database_bytes: number
   wal_bytes: number
-  /** Programs whose transactions keep a large `-wal` from shrinking. Empty while the `-wal` is small. */
+  /** Programs whose transactions keep a `-wal` that is large, or has purged content, from shrinking. Else empty. */
   wal_readers: readonly WalReader[]
   /** Null when no process ever wrote the warehouse. */
   writer: WriterState | null
@@ -57,7 +57,7 @@ export interface StatusReport<Row = ResourceReport> {
   /** Null when the daemon does not publish. */
   publication: PublicationReport | null
   /** Files that hold or may hold purged content, and snapshot folders that cannot be read. */
-  purge_remains: readonly PurgeRemains[]
+  purge_remains: readonly (PurgeRemains & { place: PlaceOfRemains })[]
   /** Pending requests of other processes to the writer, such as `parley resync`. */
   requests: readonly { kind: string; resource: string; asked_at: string }[]
   /** The rows of `sync_status`, each with further figures. */
@@ -140,6 +140,13 @@ export interface PublicationReport extends PublishingNote {
   failing: { since: string; times: number; at: string; code: string; reason: string } | null
 }
 
+const PLACES = ['wal', 'free space', 'copies'] as const
+/** `wal` and `free space` are of the database itself, `copies` of other files. */
+export type PlaceOfRemains = (typeof PLACES)[number]
+
+/** The note of the places where a purge may have left content. */
+export type NotedRemains = Partial<Record<PlaceOfRemains, readonly PurgeRemains[]>>
+
 export interface PurgeRemains {
   path: string
   /** Why the content could not be removed. */
@@ -215,12 +222,14 @@ function reportOf<Row extends UncountedRow>(
   const writer = writerOf(status) ?? null
   const { database, resources, troubles, arrivals, requests } = status
   const state = daemon ?? daemonOf(status, writer, now)
+  const remains = storedNote<NotedRemains>(status, META.purgeRemains) ?? {}
+  const isWalHeld = database.walBytes >= LARGE_WAL_BYTES || remains.wal !== undefined
   return {
     database: database.path,
     workspace: storedNote<Workspace>(status, META.workspace) ?? null,
     database_bytes: database.bytes,
     wal_bytes: database.walBytes,
-    wal_readers: database.walBytes < LARGE_WAL_BYTES ? [] : walReaders(database.path).map(readerOf),
+    wal_readers: isWalHeld ? walReaders(database.path).map(readerOf) : [],
     writer,
     chosen_resources: storedNote<ResourceName[]>(status, META.chosenResources) ?? RESOURCE_NAMES,
     daemon: state,
@@ -230,9 +239,9 @@ function reportOf<Row extends UncountedRow>(
     learned_rate: rateOf(storedNote<StoredRate>(status, META.learnedRate)),
     snapshot: storedNote<SnapshotReport>(status, META.snapshots) ?? null,
     publication: publicationOf(status, writer, now),
-    purge_remains: Object.values(
-      storedNote<Record<string, PurgeRemains[]>>(status, META.purgeRemains) ?? {},
-    ).flat(),
+    purge_remains: PLACES.flatMap(place =>
+      (remains[place] ?? []).map(({ path, reason }) => ({ place, path, reason })),
+    ),
     requests: requests.map(({ kind, resource, askedAt }) => ({ kind, resource, asked_at: askedAt })),
     resources: resources.map(row => ({
       ...row,
