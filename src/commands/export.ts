@@ -130,8 +130,6 @@ function summaryText(folder: string, summary: ExportSummary, durationMs: number)
       'row',
     )}, ${sizeText(sum(row => row.bytes))} in ${countText(files, 'file')}.`,
     `Wrote ${wholeNumber(written)} of them (${sizeText(sum(row => row.bytes_written))}) in ${durationText(durationMs)}.${removed}`,
-    summary.complete_as_of === null
-      ? 'The data are not complete yet: parley has not read the whole history of every resource.'
-      : `The data are complete as of ${summary.complete_as_of}.`,
+    summary.completeness,
   ].join('\n')
 }

@@ -50,16 +50,11 @@ export const reportCommand: CommandDefinition<ReportCommandOptions> = {
     else if (file === undefined) stdout.write(reportHtml(report))
     else {
       replaceFile(file, reportHtml(report), settings.database.mode)
-      stdout.write(`Wrote ${name}. ${completeText(report)}\n`)
+      stdout.write(`Wrote ${name}. ${report.completeness}\n`)
     }
     return EXIT_STATUS.done
   },
 }
-
-const completeText = ({ complete_as_of: at }: { complete_as_of: string | null }) =>
-  at === null
-    ? 'The data are not complete yet: parley has not read the whole history of every resource.'
-    : `The data are complete as of ${at}.`
 
 /** @throws StopError (exit status 64) for `--json` with a file, and for HTML on a terminal */
 function refuseCombination(given: { name: string | undefined; json: boolean; isTerminal: boolean }): void {

@@ -40,11 +40,13 @@ export const restoreCommand: CommandDefinition<RestoreCommandOptions> = {
       pid: process.pid,
       signal,
     })
-    const { statusInstants } = await import('../store/status/status.ts')
-    const at = statusInstants(restored.resources).complete_as_of
+    const { readDatabase } = await import('../store/file/open.ts')
+    const { readCompleteness } = await import('../store/status/status.ts')
+    const { completeSentence } = await import('../health/completeness.ts')
+    const completeness = readDatabase({ path: restored.database }, readCompleteness)
     const text = input.options.json
-      ? jsonLine(restoredJson(restored, file, at))
-      : restoredText(restored, file, at)
+      ? jsonLine(restoredJson(restored, file, completeness.complete_as_of))
+      : restoredText(restored, file, completeSentence(completeness))
     context.stdout.write(text)
     return EXIT_STATUS.done
   },
@@ -53,15 +55,13 @@ export const restoreCommand: CommandDefinition<RestoreCommandOptions> = {
 function restoredText(
   { database, bytes, durationMs, workspace, keptAs }: Restored,
   file: string,
-  at: string | null,
+  complete: string,
 ) {
   const kept = `The old database is kept as ${keptAs}. Remove it when you no longer need it.`
   return [
     `Restored ${database} from ${file}: ${sizeText(bytes)} in ${durationText(durationMs)}.`,
     ...(workspace === undefined ? [] : [`Workspace: ${workspace.id}.`]),
-    at === null
-      ? 'Some resources had not been read completely when the copy was made.'
-      : `Complete as of ${at}.`,
+    complete,
     ...(keptAs === undefined ? [] : [kept]),
     'Next: run parley backfill or start the daemon to read what has changed since.',
   ]

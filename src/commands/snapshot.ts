@@ -34,7 +34,7 @@ export const snapshotCommand: CommandDefinition<SnapshotCommandOptions> = {
   async run(context, input) {
     const { settings } = loadCommandSettings(context, input, { requireApi: false })
     const made = await takeSnapshot(context, settings, input.args[0])
-    const text = input.options.json ? jsonLine(await snapshotJson(made)) : await snapshotText(made)
+    const text = input.options.json ? jsonLine(snapshotJson(made)) : snapshotText(made)
     context.stdout.write(text)
     return EXIT_STATUS.done
   },
@@ -43,6 +43,9 @@ export const snapshotCommand: CommandDefinition<SnapshotCommandOptions> = {
 interface TakenSnapshot extends Snapshot, Removal {
   database: string
   workspace: Workspace | null
+  completeAsOf: string | null
+  /** Up to when the snapshot is complete. */
+  sentence: string
   /** The snapshot's path for the output: as the user gave it, or `path` if the user gave none. */
   name: string
 }
@@ -52,47 +55,57 @@ async function takeSnapshot(
   settings: Settings,
   file?: string,
 ): Promise<TakenSnapshot> {
-  const [{ makeSnapshot }, { keepSnapshot }, { workspaceOf }, { readDatabase }] = await Promise.all([
+  const [
+    { makeSnapshot },
+    { keepSnapshot },
+    { workspaceOf },
+    { readDatabase },
+    { readCompleteness },
+    { completeSentence },
+  ] = await Promise.all([
     import('../store/snapshot/snapshot.ts'),
     import('../store/snapshot/kept-snapshots.ts'),
     import('../store/file/workspace.ts'),
     import('../store/file/open.ts'),
+    import('../store/status/status.ts'),
+    import('../health/completeness.ts'),
   ])
   const { path: database, mode } = settings.database
   const clock = systemClock()
-  const readWorkspace = (path: string): Workspace | null => readDatabase({ path }, workspaceOf) ?? null
+  const readFacts = (path: string) =>
+    readDatabase({ path }, db => {
+      const completeness = readCompleteness(db)
+      return {
+        workspace: workspaceOf(db) ?? null,
+        completeAsOf: completeness.complete_as_of,
+        sentence: completeSentence(completeness),
+      }
+    })
   const options = { database, mode, clock, signal }
   if (file !== undefined) {
     const made = await makeSnapshot({ ...options, file: absolutePath(cwd, file) })
-    return { ...made, database, workspace: readWorkspace(database), name: file, removed: [], stuck: [] }
+    return { ...made, ...readFacts(made.path), database, name: file, removed: [], stuck: [] }
   }
   const made = await keepSnapshot(options, settings.snapshot)
-  return { ...made, database, workspace: readWorkspace(database), name: made.path }
+  return { ...made, ...readFacts(made.path), database, name: made.path }
 }
 
 /** The absolute path. A slash at the end stays, since it marks a folder. */
 const absolutePath = (cwd: string, file: string): string =>
   resolve(cwd, file) + (file.endsWith(sep) ? sep : '')
 
-async function snapshotText({
+function snapshotText({
   name,
   bytes: size,
   durationMs,
-  resources,
+  sentence,
   workspace,
   ...others
-}: TakenSnapshot): Promise<string> {
-  const { statusInstants } = await import('../store/status/status.ts')
-  const at = statusInstants(resources).complete_as_of
-  const unread = resources.filter(one => one.state !== 'unavailable' && one.complete_as_of === null)
-  const holds =
-    at === null
-      ? `Not read completely yet: ${unread.map(({ resource }) => resource).join(', ')}.`
-      : `Complete as of ${at}.`
+}: TakenSnapshot): string {
   return [
     `Wrote ${name}: ${sizeText(size)} in ${durationText(durationMs)}.`,
     ...(workspace === null ? [] : [`Workspace: ${workspace.id}.`]),
-    holds,
+    sentence,
     ...others.removed.map(old => `Removed ${old}.`),
     ...others.stuck.map(({ path }) => `Failed to remove ${path}: check the permissions of its folder.`),
   ]
@@ -100,9 +113,8 @@ async function snapshotText({
     .join('')
 }
 
-async function snapshotJson(made: TakenSnapshot) {
+function snapshotJson(made: TakenSnapshot) {
   const { path, bytes: size, durationMs, database, workspace, startedAt, resources, removed, stuck } = made
-  const { statusInstants } = await import('../store/status/status.ts')
   return {
     path,
     bytes: size,
@@ -110,7 +122,7 @@ async function snapshotJson(made: TakenSnapshot) {
     database,
     workspace,
     begun_at: startedAt,
-    complete_as_of: statusInstants(resources).complete_as_of,
+    complete_as_of: made.completeAsOf,
     resources: resources.map(({ resource, state, rows_live, fresh_as_of, complete_as_of }) => ({
       resource,
       state,

@@ -1,9 +1,10 @@
 import { type Clock, isoInstant } from '../base/clock.ts'
+import { completeSentence } from '../health/completeness.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { refuseOlder } from '../store/file/open.ts'
 import { workspaceOf } from '../store/file/workspace.ts'
 import { appliedMigrations } from '../store/migrations/journal.ts'
-import { noWarehouseError, readStatus, statusInstants } from '../store/status/status.ts'
+import { noWarehouseError, readCompleteness, readStatus } from '../store/status/status.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
 import { dealViews } from '../store/views/deal-views.ts'
 import { chosenTables } from './chosen-tables.ts'
@@ -58,6 +59,8 @@ export interface ExportSummary {
   exported_at: string
   /** The value for the whole warehouse; null while history is loading. */
   complete_as_of: string | null
+  /** The same as a sentence, with the resources that it is about and what `sync.since` leaves out. */
+  completeness: string
   /** As in the manifest. */
   purged_at: string | null
   tables: readonly TableSummary[]
@@ -105,6 +108,7 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
       complete_as_of,
     }),
   )
+  const completeness = readCompleteness(db)
   const all = [...presentTables(db), ...exportedCrmTables(db)]
   const chosen = chosenTables(all, options.tables)
   const before = target.readManifest()
@@ -144,7 +148,8 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
   for (const file of stale) target.remove(file)
   return {
     exported_at: exportedAt,
-    complete_as_of: statusInstants(resources).complete_as_of,
+    complete_as_of: completeness.complete_as_of,
+    completeness: completeSentence(completeness),
     purged_at: manifest.purged_at,
     tables: written.map(([table, outcome]) => summaryOf(table, outcome)),
     files_removed: stale.length,

@@ -1,6 +1,8 @@
 import { MINUTE_MS } from '../base/clock.ts'
 import { CATALOG } from '../catalog/catalog.ts'
+import type { ResourceName } from '../declare/resource-names.ts'
 import type { ResourceFacts, StatusReport } from '../store/status/report.ts'
+import type { Completeness } from '../store/status/status.ts'
 import { clockText } from '../terminal/wording.ts'
 
 /** The resources whose newest end is polled. */
@@ -21,7 +23,7 @@ export function completenessText(
 ): { text: string; detail: string | null } {
   const offered = resources.filter(({ state }) => state !== 'unavailable')
   const complete = oldest(offered.map(({ complete_as_of: at }) => at)) ?? '-'
-  const here = `everything published${ofResources(resources)} before ${clockText(complete, now)}${leftOut(offered)} is`
+  const here = `everything published${ofResources(resources.map(({ resource }) => resource))} before ${clockText(complete, now)}${leftOut(offered)} is`
   if (writer?.running !== true) {
     const detail =
       'No process reads at the moment. parley backfill reads what is new, and parley daemon keeps reading'
@@ -39,9 +41,25 @@ export function completenessText(
   }
 }
 
+/** Up to when the data of a copy, an export or a report are complete, as a sentence. Pure. */
+export function completeSentence({ complete_as_of: at, chosen, unread, since }: Completeness): string {
+  if (at === null) {
+    const names = unread.length === CATALOG.length ? 'every resource' : unread.join(', ')
+    return `The data${ofResources(chosen)} are not complete yet: parley has not read the whole history of ${names}.`
+  }
+  return `The data${ofResources(chosen)} are complete as of ${at}${exceptBefore(since)}.`
+}
+
+function exceptBefore(since: Completeness['since']): string {
+  const days = [...new Set(since.values())].map(day => {
+    const names = [...since].flatMap(([name, from]) => (from === day ? name : []))
+    return `${names.join(' and ')} from before ${day.replace('T00:00:00.000Z', '')}`
+  })
+  return days.length === 0 ? '' : `, except ${days.join(' and ')} (sync.since)`
+}
+
 /** Which resources a statement is about; empty for all. */
-function ofResources(resources: readonly ResourceFacts[]): string {
-  const names = resources.map(({ resource }) => resource)
+function ofResources(names: readonly ResourceName[]): string {
   if (names.length === CATALOG.length) return ''
   return ` of ${names.length > 3 ? `${names.length} resources` : names.join(', ')}`
 }

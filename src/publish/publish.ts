@@ -3,7 +3,7 @@ import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { refuseOlder } from '../store/file/open.ts'
 import { appliedMigrations } from '../store/migrations/journal.ts'
-import { noWarehouseError, readUncounted, statusInstants } from '../store/status/status.ts'
+import { noWarehouseError, readCompleteness } from '../store/status/status.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
 import { type BegunPublication, beginPublication, stoppedAfter } from './begin.ts'
 import { comparisonWith, type PartsComparison, type PartsToCompare, partsToCompare } from './comparison.ts'
@@ -142,11 +142,11 @@ async function publishBegun(
   const { db, storage, keep, version, full } = options
   const { publication, target } = begun
   const leftovers = await removeUncommitted(storage, target, publication)
-  const status = statusInstants(readUncounted(db))
+  const { complete_as_of, fresh_as_of } = readCompleteness(db)
   const properties = {
     [PROPERTIES.warehouse]: warehouse,
-    ...(status.complete_as_of !== null && { [PROPERTIES.completeAsOf]: status.complete_as_of }),
-    ...(status.fresh_as_of !== null && { [PROPERTIES.freshAsOf]: status.fresh_as_of }),
+    ...(complete_as_of !== null && { [PROPERTIES.completeAsOf]: complete_as_of }),
+    ...(fresh_as_of !== null && { [PROPERTIES.freshAsOf]: fresh_as_of }),
   }
   const before = lastCompared(target.tables.get(PUBLICATIONS))
   const comparison = comparisonWith(db, { before, at: publishedAt, version, full })
@@ -155,7 +155,8 @@ async function publishBegun(
   const row: PublicationRow = {
     publication,
     published_at: publishedAt,
-    ...status,
+    complete_as_of,
+    fresh_as_of,
     warehouse,
     snapshots: Object.fromEntries(published.map(({ folder, snapshotId }) => [folder, snapshotId])),
   }
@@ -164,7 +165,8 @@ async function publishBegun(
   return {
     publication,
     published_at: publishedAt,
-    ...status,
+    complete_as_of,
+    fresh_as_of,
     tables: [...published, completed].map(({ metadata: _, ...summary }) => summary),
     files_removed: leftovers + (await removeExpired(context, { published, completed, rows })),
   }

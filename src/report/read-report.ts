@@ -1,6 +1,7 @@
 import { isoInstant } from '../base/clock.ts'
 import { errorCode } from '../base/errors.ts'
 import { readQuestions } from '../dictionary/questions.ts'
+import { completeSentence } from '../health/completeness.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { onlyRow } from '../store/database/statements.ts'
 import type { Workspace } from '../store/file/workspace.ts'
@@ -9,13 +10,7 @@ import { foreignReportObjects, reportTablesIn } from '../store/reporting/derived
 import { type ReportGuess, readGuesses } from '../store/reporting/guessed-settings.ts'
 import { reportProblems } from '../store/reporting/report-settings.ts'
 import { waitingKeys } from '../store/reporting/waiting-keys.ts'
-import {
-  inOneRead,
-  isWarehouse,
-  noWarehouseError,
-  readUncounted,
-  statusInstants,
-} from '../store/status/status.ts'
+import { inOneRead, isWarehouse, noWarehouseError, readCompleteness } from '../store/status/status.ts'
 import { META, readMeta, readNote } from '../store/sync/meta.ts'
 import { REPORT_SECTIONS, type ReportRow, type SectionPlan } from './sections.ts'
 
@@ -26,6 +21,8 @@ export interface ReportFigures {
   made_at: string
   /** Null while history is loading. */
   complete_as_of: string | null
+  /** The same as a sentence, with the resources that it is about and what `sync.since` leaves out. */
+  completeness: string
   /** The time zone of the days in the report; null where there are no tables for reports. */
   time_zone: string | null
   tables: ReportTablesState
@@ -67,6 +64,7 @@ export function readReport(db: Sqlite, now: number): ReportFigures {
   const questions = new Map(readQuestions().map(question => [question.name, question]))
   return inOneRead(db, () => {
     const lacks = absences(db)
+    const completeness = readCompleteness(db)
     const sections = REPORT_SECTIONS.map(plan => {
       const { question: asks = '', sql = '' } = questions.get(plan.question) ?? {}
       const { question, title, reads } = plan
@@ -75,7 +73,8 @@ export function readReport(db: Sqlite, now: number): ReportFigures {
     return {
       workspace: readNote<Workspace>(key => readMeta(db, key), META.workspace)?.id ?? null,
       made_at: isoInstant(now),
-      complete_as_of: statusInstants(readUncounted(db)).complete_as_of,
+      complete_as_of: completeness.complete_as_of,
+      completeness: completeSentence(completeness),
       time_zone: lacks.deals === undefined ? readSetting(db, 'reporting.time_zone') : null,
       tables: readTablesState(db, lacks),
       guesses: readGuesses(db),

@@ -44,8 +44,14 @@ ${report.sections.map(section)}
   return String(page)
 }
 
-function completeness({ complete_as_of: complete, made_at: made, time_zone: zone }: ReportFigures): Html {
-  return html`<p>${complete === null ? html`<span class="warn">The data are not complete yet: parley has not read the whole history of every resource.</span>` : html`The data are complete as of ${instantText(complete)} UTC.`} The report was made at ${instantText(made)} UTC.${zone !== null && html` Days, weeks and months are those of ${foreign(zone)}.`}</p>`
+function completeness({
+  complete_as_of: at,
+  completeness: text,
+  made_at: made,
+  time_zone: zone,
+}: ReportFigures): Html {
+  const [before, after] = at === null ? [] : text.split(at)
+  return html`<p>${at === null ? html`<span class="warn">${text}</span>` : html`${before}${instantText(at)} UTC${after}`} The report was made at ${instantText(made)} UTC.${zone !== null && html` Days, weeks and months are those of ${foreign(zone)}.`}</p>`
 }
 
 function tablesState({ tables: { state, notes } }: ReportFigures): Html {

@@ -65,7 +65,7 @@ test.concurrent('restore replaces the database with a copy, and keeps the old on
   const [aside = ''] = kept(place)
   expect(aside).toMatch(/^parley\.db-before-restore-\d{4}-\d\d-\d\dT\d{6}Z$/)
   expect(stdout).toMatch(
-    /^Restored .*parley\.db from copy\.db: [\d.,]+ [kM]B in .*\.\nWorkspace: \S+\.\nComplete as of \S+Z\.\n/,
+    /^Restored .*parley\.db from copy\.db: [\d.,]+ [kM]B in .*\.\nWorkspace: \S+\.\nThe data are complete as of \S+Z\.\n/,
   )
   expect(stdout).toContain(`\nThe old database is kept as ${join(place.cwd, aside)}. `)
   expect(teamNames(place.file)).toEqual(OF_THE_COPY)

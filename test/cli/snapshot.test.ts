@@ -28,7 +28,7 @@ test.concurrent('snapshot FILE copies everything while nothing runs, says what i
   const { status, stdout, stderr } = await parley(['snapshot', 'copy.db'], { cwd })
   expect({ status, stderr }).toEqual({ status: EXIT_STATUS.done, stderr: '' })
   expect(stdout).toMatch(
-    /^Wrote copy\.db: [\d.,]+ [kM]B in .*\.\nWorkspace: \S+\.\nComplete as of \d{4}-\d\d-\d\dT[\d:.]+Z\.\n$/,
+    /^Wrote copy\.db: [\d.,]+ [kM]B in .*\.\nWorkspace: \S+\.\nThe data are complete as of \d{4}-\d\d-\d\dT[\d:.]+Z\.\n$/,
   )
   expect(readdirSync(cwd).sort()).toEqual([...before, 'copy.db'].sort())
   expect(rowsIn(join(cwd, 'copy.db'))).toEqual(rowsIn(file))
@@ -38,10 +38,24 @@ test.concurrent('snapshot FILE copies everything while nothing runs, says what i
 test.concurrent('snapshot of an incomplete warehouse names the incomplete resources', async context => {
   const place = placeFor(await workspace(context))
   await parley(['backfill', '--only', 'teams'], place)
+  const db = openSqlite(place.file)
+  db.exec('UPDATE sync_meta SET value = \'["teams","messages"]\' WHERE key = \'chosen_resources\'')
+  db.close()
   const { status, stdout } = await parley(['snapshot', 'copy.db'], place)
   expect(status).toBe(EXIT_STATUS.done)
-  expect(stdout).toMatch(/\nNot read completely yet: .*\bmessages, .*\.\n$/)
-  expect(stdout).not.toMatch(/made:.* teams/)
+  expect(stdout).toMatch(/not complete yet: parley has not read the whole history of messages\.\n$/)
+})
+
+test.concurrent('resources that were not chosen leave a copy, an export and a report complete', async context => {
+  const place = placeFor(await workspace(context))
+  await parley(['backfill', '--only', 'teams'], place)
+  const complete = /The data of (members, )?teams are complete as of \S+Z\.\n$/
+  expect((await parley(['snapshot', 'copy.db'], place)).stdout).toMatch(complete)
+  expect((await parley(['export', 'parquet', 'out'], place)).stdout).toMatch(complete)
+  expect((await parley(['report', 'report.html'], place)).stdout).toMatch(complete)
+  expect(JSON.parse((await parley(['publish', 'lake', '--json'], place)).stdout)).toMatchObject({
+    complete_as_of: expect.stringMatching(/Z$/),
+  })
 })
 
 test.concurrent('snapshot without FILE goes to the snapshot folder, which keeps the newest', async context => {

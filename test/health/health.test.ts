@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { EXIT_STATUS, reasonWithHint, StopError } from '../../src/base/errors.ts'
 import { RESOURCE_NAMES } from '../../src/declare/resource-names.ts'
 import { checkStatus } from '../../src/health/check.ts'
+import { completeSentence } from '../../src/health/completeness.ts'
 import { databaseProblem, problemsOf } from '../../src/health/problems.ts'
 import { problemVerdict, verdictOf } from '../../src/health/verdict.ts'
 import { writeError } from '../../src/store/migrations/foreign-objects.ts'
@@ -373,6 +374,26 @@ describe('the verdict', () => {
     expect(text({ resources })).toBe(
       'Up to date: everything published before 11:59:00 UTC, except activities and messages from before sync.since, is here',
     )
+  })
+
+  test('the sentence of a copy says what it is about, what sync.since leaves out, and what is not read', () => {
+    const whole = { chosen: RESOURCE_NAMES, unread: [], since: new Map(), fresh_as_of: null }
+    const at = '2026-03-04T11:59:00.000Z'
+    const since = new Map([
+      ['activities', '2026-01-01T00:00:00.000Z'],
+      ['messages', '2026-01-01T00:00:00.000Z'],
+    ] as const)
+    expect([
+      completeSentence({ ...whole, complete_as_of: at }),
+      completeSentence({ ...whole, complete_as_of: at, since, chosen: ['activities', 'messages'] }),
+      completeSentence({ ...whole, complete_as_of: null, unread: RESOURCE_NAMES }),
+      completeSentence({ ...whole, complete_as_of: null, unread: ['meetings'] }),
+    ]).toEqual([
+      `The data are complete as of ${at}.`,
+      `The data of activities, messages are complete as of ${at}, except activities and messages from before 2026-01-01 (sync.since).`,
+      'The data are not complete yet: parley has not read the whole history of every resource.',
+      'The data are not complete yet: parley has not read the whole history of meetings.',
+    ])
   })
 
   test('a process that is stopped tries nothing again by itself', () => {

@@ -29,6 +29,7 @@ export function madeReport(
     workspace: 'acme',
     made_at: '2026-03-04T12:00:00.000Z',
     complete_as_of: '2026-03-04T11:00:00.000Z',
+    completeness: 'The data are complete as of 2026-03-04T11:00:00.000Z.',
     time_zone: 'Asia/Tokyo',
     tables: { state: 'up to date', waiting: 0, notes: [] },
     guesses: [],

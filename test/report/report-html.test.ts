@@ -49,7 +49,9 @@ describe('the report', () => {
     expect(html).toContain('2026-03-04 11:00:00</time> UTC')
     expect(html).toContain('2026-03-04 12:00:00</time> UTC')
     expect(html).toContain('those of <bdi>Asia/Tokyo</bdi>')
-    expect(reportHtml(madeReport([], { complete_as_of: null }))).toContain('The data are not complete yet')
+    expect(
+      reportHtml(madeReport([], { complete_as_of: null, completeness: 'The data are not complete yet: …' })),
+    ).toContain('The data are not complete yet')
   })
 
   test('guesses are folded, each with its reason', () => {

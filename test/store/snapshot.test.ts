@@ -25,7 +25,12 @@ import {
   moveIntoPlace,
   type SnapshotOptions,
 } from '../../src/store/snapshot/snapshot.ts'
-import { readStatus, type StatusRow, statusInstants } from '../../src/store/status/status.ts'
+import {
+  readCompleteness,
+  readStatus,
+  type StatusRow,
+  statusInstants,
+} from '../../src/store/status/status.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { until } from '../support/until.ts'
 import { asNobody, giveToNobody } from './other-user.ts'
@@ -503,4 +508,26 @@ test('a snapshot is complete as of the earliest instant of the available resourc
   expect(completeAsOf([at(first, late), at(second, early), ...unavailable])).toBe(early)
   expect(completeAsOf([at(first, late), at(second, null)])).toBe(null)
   expect(completeAsOf(unavailable)).toBe(null)
+})
+
+test('what sync.since leaves out does not make a warehouse incomplete, and spans that fall behind later do', () => {
+  const store = temporaryStore()
+  const [since, early, late] = [
+    '2026-06-01T00:00:00.000Z',
+    '2026-07-01T00:00:00.000Z',
+    '2026-07-02T00:00:00.000Z',
+  ]
+  store.exec(`INSERT INTO sync_meta VALUES ('chosen_resources', '["members","messages"]');
+    INSERT INTO sync_segments (feed, from_at, to_at, listed_at) VALUES ('members.list', NULL, NULL, '${late}'),
+      ('messages.list', NULL, '${since}', NULL), ('messages.list', '${since}', NULL, '${early}')`)
+  const read = () => {
+    const { complete_as_of, unread, since: from } = readCompleteness(store.db)
+    return { complete_as_of, unread, from: [...from] }
+  }
+  expect(read()).toEqual({ complete_as_of: null, unread: ['messages'], from: [] })
+  store.exec(`UPDATE sync_resources SET first_complete_at = '${late}'`)
+  expect(read()).toEqual({ complete_as_of: early, unread: [], from: [['messages', since]] })
+  store.exec(`UPDATE sync_segments SET to_at = '${late}' WHERE listed_at = '${early}';
+    INSERT INTO sync_segments (feed, from_at) VALUES ('messages.list', '${late}')`)
+  expect(read()).toMatchObject({ complete_as_of: null, unread: ['messages'] })
 })

@@ -11,7 +11,7 @@ import { isLocked, lockDatabase } from '../file/lock.ts'
 import { databaseStats, readDatabase } from '../file/open.ts'
 import { type WantedWorkspace, type Workspace, workspaceOf } from '../file/workspace.ts'
 import { runSnapshotProcess } from '../snapshot/copy-process.ts'
-import { isWarehouse, STATUS_ROWS, type StatusRow } from '../status/status.ts'
+import { isWarehouse, STATUS_ROWS } from '../status/status.ts'
 import { type CurrentDatabase, finishEarlierSwap, takeOutOfUse, updateNotes } from './swap.ts'
 
 export interface Restored {
@@ -21,8 +21,6 @@ export interface Restored {
   workspace: Workspace | undefined
   /** The new path of the old database; undefined when there was none. */
   keptAs: string | undefined
-  /** The rows of `sync_status`, read from the new database. */
-  resources: readonly StatusRow[]
 }
 
 export interface RestoreOptions {
@@ -89,7 +87,7 @@ async function replace(
   { database, file, mode, clock, pid, signal, freeBytes = freeOnSlowDisk }: RestoreOptions,
   source: CopyFacts,
   since: string,
-): Promise<Pick<Restored, 'bytes' | 'keptAs' | 'resources'>> {
+): Promise<Pick<Restored, 'bytes' | 'keptAs'>> {
   await removePartials({ of: database })
   requireSpace(await freeBytes(dirname(database)), {
     file: database,
@@ -102,7 +100,7 @@ async function replace(
   const part = partialPath(database)
   try {
     refuseOtherWorkspaceThanCurrent(current, source, file)
-    const { bytes, status } = await copyToPart(file, part, signal)
+    const { bytes } = await copyToPart(file, part, signal)
     updateNotes(part, {
       carried: current.notes,
       writer: { pid, command: 'restore', since },
@@ -110,7 +108,7 @@ async function replace(
     })
     signal.throwIfAborted()
     const keptAs = current.replaceWith(part, mode)
-    return { bytes, keptAs, resources: status }
+    return { bytes, keptAs }
   } finally {
     current.close()
     await removePartial(part)

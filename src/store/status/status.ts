@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
 import { CATALOG } from '../../catalog/catalog.ts'
-import type { ResourceName } from '../../declare/resource-names.ts'
+import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import type { ResourceStateName } from '../../dictionary/sync-tables.ts'
 import { hasView } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
@@ -15,7 +15,7 @@ import { isLocked } from '../file/lock.ts'
 import { databaseStats, readDatabase } from '../file/open.ts'
 import { type LagSummary, readArrivals } from '../sync/arrivals.ts'
 import { type Gate, readGates } from '../sync/gates.ts'
-import { META, readNote } from '../sync/meta.ts'
+import { META, readMeta, readNote } from '../sync/meta.ts'
 import { type PublicationHistory, type PublishingNote, readPublications } from '../sync/publications.ts'
 import type { Writer } from '../sync/writer-note.ts'
 
@@ -124,6 +124,52 @@ export function statusInstants(
     complete_as_of: complete.some(at => at === null) ? null : (complete.toSorted()[0] ?? null),
     fresh_as_of: fresh.toSorted()[0] ?? null,
   }
+}
+
+/** Up to when the chosen resources are fresh and complete, and what `sync.since` leaves out of that. */
+export interface Completeness extends StatusInstants {
+  /** The resources that `sync.resources`, `--only` or `--skip` chose. */
+  chosen: readonly ResourceName[]
+  /** The chosen resources whose history is still loading. */
+  unread: readonly ResourceName[]
+  /** By resource: the instant from which on its items are read. Earlier items are left out by `sync.since`. */
+  since: ReadonlyMap<ResourceName, string>
+}
+
+/**
+ * The resources whose first read is over and left out all items before an instant. Spans that became unread later lie
+ * after it, so `complete_as_of` is NULL until they are read.
+ */
+const READ_SINCE = `SELECT resource, since, CASE WHEN count(*) = count(listed_at) THEN min(listed_at) END AS complete_as_of
+  FROM (
+    SELECT substr(feed, 1, instr(feed, '.') - 1) AS resource, to_at, listed_at,
+      min(coalesce(from_at, '')) FILTER (WHERE listed_at IS NOT NULL) OVER (PARTITION BY feed) AS since
+    FROM sync_segments WHERE scope = ''
+  ) JOIN sync_resources USING (resource)
+  WHERE first_complete_at IS NOT NULL AND since <> '' AND (to_at IS NULL OR to_at > since)
+  GROUP BY resource, since`
+
+export function readCompleteness(db: Sqlite): Completeness {
+  const chosen = readNote<ResourceName[]>(key => readMeta(db, key), META.chosenResources) ?? RESOURCE_NAMES
+  const readSince = new Map(
+    db
+      .prepare<unknown[], { resource: ResourceName; since: string; complete_as_of: string | null }>(
+        READ_SINCE,
+      )
+      .all()
+      .map(({ resource, ...read }) => [resource, read]),
+  )
+  const since = new Map<ResourceName, string>()
+  const rows = readUncounted(db)
+    .filter(({ resource, state }) => chosen.includes(resource) && state !== 'unavailable')
+    .map(row => {
+      const read = row.complete_as_of === null ? readSince.get(row.resource) : undefined
+      if (read === undefined) return row
+      since.set(row.resource, read.since)
+      return { ...row, complete_as_of: read.complete_as_of }
+    })
+  const unread = rows.flatMap(({ resource, complete_as_of: at }) => (at === null ? resource : []))
+  return { ...statusInstants(rows), chosen, unread, since }
 }
 
 /**
