@@ -509,9 +509,13 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
         nullMeaning: NO_MEMBER,
         refersTo: ['members.id'],
       }),
-      owner_state: text('`member`; `left`: no member now; `none`: the owner is not known.', 'member', {
-        values: ['member', 'left', 'none'],
-      }),
+      owner_state: text(
+        '`member`; `left`: no member now; `none`: the owner is not known; `unknown`: members were not read yet.',
+        'member',
+        {
+          values: ['member', 'left', 'none', 'unknown'],
+        },
+      ),
     },
   ),
   tableFromLines(

@@ -41,6 +41,7 @@ const OWNER_STATES = {
   left: 'not a member any more, or never published',
   unnamed: 'a member without a name',
   none: 'it has no owner',
+  unknown: 'members were not read yet, or `sync.resources` leaves them out',
 }
 
 const PIPELINE_KINDS = ['sales', 'renewal', 'other']
@@ -81,7 +82,7 @@ const liveRecords = (role: string): Recount => ({
 const OWNER: Readonly<Record<string, ColumnLine>> = {
   owner_id: value('Member who owns it.', 'mem_1', { refersTo: ['members.id'] }),
   owner: value(
-    "The owner's name; `Former member` and the end of the id for a member whose name is gone. Never NULL where `owner_id` is set.",
+    "The owner's name; `Former member` and the end of the id for a member whose name is gone, `Member` and the end of the id where members were not read yet. Never NULL where `owner_id` is set.",
     'Aiko Tanaka',
   ),
   owner_state: [

@@ -226,6 +226,13 @@ describe('the view deals', () => {
     expect(deal()).toMatchObject(expected)
   })
 
+  test('its owner is unknown until members were read', async () => {
+    const { deals, update, deal } = workspace()
+    deals({ d: { ...BASE, owner_id: 'mem-9876' } })
+    await update()
+    expect(deal()).toMatchObject({ owner: 'Member 9876', owner_state: 'unknown' })
+  })
+
   test('amounts are converted by the rates, and left alone in a currency without one', async () => {
     const { store, deals, update } = workspace()
     deals({

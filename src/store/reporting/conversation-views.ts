@@ -12,6 +12,9 @@ const ROLE_NAME = `CAST(CASE x.role ${Object.entries(ROLES)
   .map(([name, role]) => `WHEN ${role} THEN '${role >= ROLES.OWNER ? name.toLowerCase() : name}'`)
   .join(' ')} END AS TEXT)`
 
+/** SQL that is true until members were read. */
+export const IS_WITHOUT_MEMBERS = 'NOT EXISTS (SELECT 1 FROM members)'
+
 /** SQL for the share of the person `p`. Speakers who match no address have rows without a person (`SPEAKERS`). */
 const SPEAKER_RATIO = `CASE WHEN c.kind = 'meeting' THEN (
       SELECT CASE WHEN count(*) = count(s.speaker_ratio) THEN sum(s.speaker_ratio) END FROM meeting_speakers s
@@ -58,7 +61,7 @@ JOIN _conversation_people x ON x.conversation = p.conversation JOIN people h ON 
 SELECT i.meeting_id, i.id AS action_item_id, i.text AS promise, c.day, i.due_date AS due_day, i.completed AS is_completed,
   CAST(CASE WHEN i.completed IS NOT NULL AND i.completed = 0 AND i.due_date < ${TODAY} THEN 1 ELSE 0 END AS INTEGER) AS is_overdue,
   c.person_id, p.name AS owner, p.member_id,
-  CAST(CASE WHEN c.person_id IS NULL THEN 'none' WHEN p.is_member_now = 1 THEN 'member' ELSE 'left' END AS TEXT) AS owner_state
+  CAST(CASE WHEN c.person_id IS NULL THEN 'none' WHEN ${IS_WITHOUT_MEMBERS} THEN 'unknown' WHEN p.is_member_now = 1 THEN 'member' ELSE 'left' END AS TEXT) AS owner_state
 FROM conversations c JOIN meeting_action_items i ON c.kind = 'meeting' AND i.meeting_id = c.conversation_id
 LEFT JOIN people p ON p.person_id = c.person_id
 WHERE c.is_readable = 1`,

@@ -4,7 +4,7 @@ import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { META, readMeta } from '../sync/meta.ts'
 import type { View } from '../views/replace.ts'
-import { CONVERSATION_VIEW_SQL } from './conversation-views.ts'
+import { CONVERSATION_VIEW_SQL, IS_WITHOUT_MEMBERS } from './conversation-views.ts'
 import { dealColumns, withPipelines } from './deal-columns.ts'
 import type { Deriving } from './derivation.ts'
 import { absentReportObjects } from './derived-tables.ts'
@@ -82,12 +82,14 @@ function companyColumns(
   return `CAST(x.company AS TEXT) AS company_id, CAST(${nameOf(db, object, name, 'x.company')} AS TEXT) AS company`
 }
 
+/** The API lists no former members. So until members were read, an id that no member has says nothing. */
 const OWNER_COLUMNS = `CAST(x.owner AS TEXT) AS owner_id,
   CAST(CASE WHEN x.owner IS NULL THEN NULL
     WHEN m.name <> '' THEN m.name
     WHEN m.id IS NOT NULL AND m._deleted_at IS NULL THEN coalesce(nullif(m.email, ''), 'Member ' || substr(x.owner, -4))
-    ELSE 'Former member ' || substr(x.owner, -4) END AS TEXT) AS owner,
-  CAST(CASE WHEN x.owner IS NULL THEN 'none' WHEN m.id IS NULL OR m._deleted_at IS NOT NULL THEN 'left'
+    ELSE iif(${IS_WITHOUT_MEMBERS}, 'Member ', 'Former member ') || substr(x.owner, -4) END AS TEXT) AS owner,
+  CAST(CASE WHEN x.owner IS NULL THEN 'none' WHEN ${IS_WITHOUT_MEMBERS} THEN 'unknown'
+    WHEN m.id IS NULL OR m._deleted_at IS NOT NULL THEN 'left'
     WHEN m.name <> '' THEN 'member' ELSE 'unnamed' END AS TEXT) AS owner_state`
 
 const OWNER_JOIN = 'LEFT JOIN members m ON m.id = x.owner'
