@@ -2,6 +2,7 @@ import { isoInstant } from '../base/clock.ts'
 import { errorCode } from '../base/errors.ts'
 import { readQuestions } from '../dictionary/questions.ts'
 import { completeSentence } from '../health/completeness.ts'
+import { quote } from '../store/database/sql.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { onlyRow } from '../store/database/statements.ts'
 import type { Workspace } from '../store/file/workspace.ts'
@@ -12,7 +13,7 @@ import { reportProblems } from '../store/reporting/report-settings.ts'
 import { waitingKeys } from '../store/reporting/waiting-keys.ts'
 import { inOneRead, isWarehouse, noWarehouseError, readCompleteness } from '../store/status/status.ts'
 import { META, readMeta, readNote } from '../store/sync/meta.ts'
-import { REPORT_SECTIONS, type ReportRow, type SectionPlan } from './sections.ts'
+import { REPORT_SECTIONS, type ReportFacts, type ReportRow, type SectionPlan } from './sections.ts'
 
 /** What `parley report --json` prints. All figures are read in one transaction, so they are of one instant. */
 export interface ReportFigures {
@@ -65,10 +66,15 @@ export function readReport(db: Sqlite, now: number): ReportFigures {
   return inOneRead(db, () => {
     const lacks = absences(db)
     const completeness = readCompleteness(db)
+    const facts: ReportFacts = {
+      hasDeals: lacks.deals !== undefined || readSetting(db, 'crm.deal.object') !== null,
+      currency: lacks.deals === undefined ? readSetting(db, 'reporting.currency') : null,
+      since: completeness.since.get('messages') ?? completeness.since.get('activities') ?? null,
+    }
     const sections = REPORT_SECTIONS.map(plan => {
       const { question: asks = '', sql = '' } = questions.get(plan.question) ?? {}
       const { question, title, reads } = plan
-      return { question, asks, title, ...answer(db, plan, sql, lacks[reads]), sql }
+      return { question, asks, title, ...answer(db, plan, { sql, facts, lacking: lacks[reads] }), sql }
     })
     return {
       workspace: readNote<Workspace>(key => readMeta(db, key), META.workspace)?.id ?? null,
@@ -87,13 +93,18 @@ type SectionAnswer = Pick<ReportSection, 'sentence' | 'missing' | 'notes' | 'col
 
 const NOTHING = { sentence: null, notes: [], columns: [], rows: [] }
 
-function answer(db: Sqlite, plan: SectionPlan, sql: string, lacking: string | undefined): SectionAnswer {
+function answer(
+  db: Sqlite,
+  plan: SectionPlan,
+  { sql, facts, lacking }: { sql: string; facts: ReportFacts; lacking: string | undefined },
+): SectionAnswer {
   if (lacking !== undefined) return { ...NOTHING, missing: lacking }
   try {
     const statement = db.prepare<unknown[], ReportRow>(sql)
     const columns = statement.columns().map(({ name }) => name)
     const rows = statement.all()
-    return { sentence: plan.headline(rows), missing: null, notes: notesOf(db, plan, rows), columns, rows }
+    const [sentence, notes] = [plan.headline(rows, facts), notesOf(db, plan, { rows, facts })]
+    return { sentence, missing: null, notes, columns, rows }
   } catch (error) {
     if (errorCode(error) !== 'SQLITE_ERROR') throw error
     return {
@@ -103,11 +114,15 @@ function answer(db: Sqlite, plan: SectionPlan, sql: string, lacking: string | un
   }
 }
 
-function notesOf(db: Sqlite, { notes }: SectionPlan, rows: readonly ReportRow[]): string[] {
+function notesOf(
+  db: Sqlite,
+  { notes }: SectionPlan,
+  { rows, facts }: { rows: readonly ReportRow[]; facts: ReportFacts },
+): string[] {
   return notes.flatMap(note => {
     const [count = 0, of = 0] =
       'sql' in note ? onlyRow(db.prepare<unknown[], number[]>(note.sql).raw()) : [note.count(rows)]
-    return count > 0 ? note.says(count, of) : []
+    return count > 0 ? note.says(count, of, facts) : []
   })
 }
 
@@ -124,10 +139,14 @@ function absences(db: Sqlite): Absences {
         ? 'The file was written by an older version of parley, without the tables for this. Run parley backfill or parley daemon with this version, which upgrades it.'
         : 'The tables for this are not made yet. A backfill makes them at its end, and the daemon soon after its start.'
   return {
-    deals: present.deals ? undefined : why,
+    // The tables are empty from the migration on. The first settings fill the calendar.
+    deals: present.deals && hasRows(db, 'calendar') ? undefined : why,
     conversations: present.conversations && readMeta(db, META.reportRules) !== undefined ? undefined : why,
   }
 }
+
+const hasRows = (db: Sqlite, table: string): boolean =>
+  db.prepare(`SELECT 1 FROM ${quote(table)} LIMIT 1`).get() !== undefined
 
 const isOlder = (db: Sqlite): boolean => !appliedMigrations(db).includes(newestMigration())
 

@@ -5,6 +5,16 @@ import { numberText } from './chart.ts'
 
 export type ReportRow = Readonly<Record<string, string | number | null>>
 
+/** What the sentences of all sections depend on, besides rows. */
+export interface ReportFacts {
+  /** Whether an object of the CRM holds deals. */
+  hasDeals: boolean
+  /** `reporting.currency` */
+  currency: string | null
+  /** The instant from which on there are e-mails and activities, where `sync.since` leaves out earlier ones. */
+  since: string | null
+}
+
 export interface SectionPlan {
   /** The name of the shipped question. */
   question: string
@@ -13,7 +23,7 @@ export interface SectionPlan {
   reads: 'deals' | 'conversations'
   charts: readonly ChartPlan[]
   /** The main figure as a sentence; null where there are no figures. */
-  headline(rows: readonly ReportRow[]): string | null
+  headline(rows: readonly ReportRow[], facts: ReportFacts): string | null
   notes: readonly NotePlan[]
 }
 
@@ -21,7 +31,7 @@ export interface SectionPlan {
  * Something that is unknown or not counted: a number in the rows, or one that other SQL counts. A second column of the
  * SQL is the total `of`.
  */
-export type NotePlan = { says(count: number, of: number): string } & (
+export type NotePlan = { says(count: number, of: number, facts: ReportFacts): string } & (
   | { count(rows: readonly ReportRow[]): number }
   | { sql: string }
 )
@@ -66,6 +76,8 @@ const sumOf = (rows: readonly ReportRow[], column: string): number =>
 
 const isAre = (count: number) => (count === 1 ? 'is' : 'are')
 
+const NO_DEALS = 'There are no deals.'
+
 const OUTCOME_UNKNOWN: NotePlan = {
   count: rows => sumOf(rows, 'outcome_unknown'),
   says: count =>
@@ -84,6 +96,12 @@ const OWNERS_LEFT: NotePlan = {
     `${countText(count, 'open deal')} ${count === 1 ? 'belongs' : 'belong'} to members who have left.`,
 }
 
+const OWNERS_UNKNOWN: NotePlan = {
+  sql: "SELECT count(*) FROM deals WHERE outcome = 'open' AND owner_state = 'unknown'",
+  says: count =>
+    `Of ${countText(count, 'open deal')} nothing says whether the owner is a member, since members were not read. Read them with sync.resources.`,
+}
+
 const WITHHELD: NotePlan = {
   sql: "SELECT count(*) FROM conversations c JOIN periods p ON c.day >= p.from_day AND c.day < p.to_day WHERE p.period = 'last 365 days' AND c.kind = 'meeting' AND NOT c.is_readable",
   says: count =>
@@ -91,13 +109,13 @@ const WITHHELD: NotePlan = {
 }
 
 const SIDE_UNKNOWN: NotePlan = {
-  sql: "SELECT count(*) FROM conversations c JOIN periods p ON c.day >= p.from_day AND c.day < p.to_day WHERE p.period = 'last 365 days' AND c.is_readable AND c.is_external IS NULL",
+  sql: "SELECT count(*) FROM conversations c JOIN periods p ON c.day >= p.from_day AND c.day < p.to_day WHERE p.period = 'last 365 days' AND (c.kind = 'mail' OR c.is_readable) AND c.is_external IS NULL",
   says: count =>
     `Of ${countText(count, 'conversation')} of the last 365 days nothing says whether people of another company took part.`,
 }
 
 const BY_LEAVERS: NotePlan = {
-  sql: "SELECT count(*) FROM conversations c JOIN periods p ON c.day >= p.from_day AND c.day < p.to_day JOIN people s ON s.person_id = c.person_id WHERE p.period = 'last 90 days' AND s.side = 'ours' AND NOT coalesce(s.is_member_now, 0)",
+  sql: "SELECT count(*) FROM conversations c JOIN periods p ON c.day >= p.from_day AND c.day < p.to_day JOIN people s ON s.person_id = c.person_id WHERE p.period = 'last 90 days' AND s.side = 'ours' AND NOT coalesce(s.is_member_now, 0) AND EXISTS (SELECT 1 FROM members)",
   says: count =>
     `${countText(count, 'conversation')} of the last 90 days ${count === 1 ? 'belongs' : 'belong'} to senders and owners of our side who are no members now, and ${isAre(count)} in no team.`,
 }
@@ -136,7 +154,8 @@ export const REPORT_SECTIONS: readonly SectionPlan[] = [
         text: row => numberText(numberIn(row, 'amount')),
       },
     ],
-    headline(rows) {
+    headline(rows, { hasDeals, currency: reporting }) {
+      if (!hasDeals) return NO_DEALS
       const open = rows.filter(row => numberIn(row, 'deals') > 0)
       if (open.length === 0) return 'No deal is open.'
       const currencies = [...new Set(open.map(row => row['currency'] ?? null))]
@@ -148,10 +167,11 @@ export const REPORT_SECTIONS: readonly SectionPlan[] = [
         return `${numberText(amount)} ${currency ?? 'without a currency'}`
       })
       const count = sumOf(open, 'deals')
-      const isConverted = open.some(row => row['amount_reporting'] != null)
-      const converted = isConverted
-        ? ` Converted, these are ${numberText(sumOf(open, 'amount_reporting'))} in reporting.currency.`
-        : ''
+      const isConverted = open.some(row => row['currency'] != null && row['amount_reporting'] != null)
+      const converted =
+        isConverted && reporting !== null
+          ? ` Converted, these are ${numberText(sumOf(open, 'amount_reporting'))} in ${reporting}.`
+          : ''
       return `${countText(count, 'deal')} ${isAre(count)} open: ${amounts.join(', ')}.${converted}`
     },
     notes: [
@@ -167,6 +187,7 @@ export const REPORT_SECTIONS: readonly SectionPlan[] = [
           `The amounts of ${countText(count, 'open deal')} are not in amount_reporting, since reporting.rates has no rate for their currency.`,
       },
       OWNERS_LEFT,
+      OWNERS_UNKNOWN,
       NO_DEAL_OBJECT,
     ],
   },
@@ -292,15 +313,17 @@ export const REPORT_SECTIONS: readonly SectionPlan[] = [
         text: row => countText(numberIn(row, 'days_silent'), 'day'),
       },
     ],
-    headline: rows =>
-      rows.length === 0
+    headline(rows, { hasDeals }) {
+      if (!hasDeals) return NO_DEALS
+      return rows.length === 0
         ? 'No open deal is silent.'
-        : `${countText(rows.length, 'deal')} ${isAre(rows.length)} silent.`,
+        : `${countText(rows.length, 'deal')} ${isAre(rows.length)} silent.`
+    },
     notes: [
       {
         count: rows => rows.filter(row => row['days_silent'] === null).length,
-        says: count =>
-          `${numberText(count)} of these deals ${count === 1 ? 'has' : 'have'} never had an e-mail or a meeting.`,
+        says: (count, _of, { since }) =>
+          `${numberText(count)} of these deals ${count === 1 ? 'has' : 'have'} no e-mail and no meeting here${since === null ? '' : `, where activities and e-mails begin on ${since.slice(0, 10)} (sync.since)`}.`,
       },
       {
         count: rows => rows.filter(row => row['outcome'] === 'unknown').length,
@@ -312,6 +335,7 @@ export const REPORT_SECTIONS: readonly SectionPlan[] = [
         says: count =>
           `${numberText(count)} of these deals ${count === 1 ? 'belongs' : 'belong'} to members who have left.`,
       },
+      OWNERS_UNKNOWN,
       NO_DEAL_OBJECT,
     ],
   },
@@ -330,12 +354,13 @@ export const REPORT_SECTIONS: readonly SectionPlan[] = [
         text: row => `${numberText(numberIn(row, 'in_order'))} of ${numberText(numberIn(row, 'open_deals'))}`,
       },
     ],
-    headline(rows) {
+    headline(rows, { hasDeals }) {
+      if (!hasDeals) return NO_DEALS
       const [fine, all] = [sumOf(rows, 'in_order'), sumOf(rows, 'open_deals')]
       return all === 0
         ? 'No deal is open.'
         : `${numberText(fine)} of ${countText(all, 'open deal')} (${numberText((100 * fine) / all)} %) ${isAre(fine)} in order: with an owner who is a member, an amount, a next step and a close date to come.`
     },
-    notes: [OUTCOME_UNKNOWN, OWNERS_LEFT, NO_CRM_LINK, NO_DEAL_OBJECT],
+    notes: [OUTCOME_UNKNOWN, OWNERS_LEFT, OWNERS_UNKNOWN, NO_CRM_LINK, NO_DEAL_OBJECT],
   },
 ]

@@ -129,10 +129,9 @@ describe('parley report', () => {
     writeMigratedFile(join(cwd, 'parley.db'))
     const { complete_as_of, workspace, tables, sections } = await reportOf({ cwd })
     expect([complete_as_of, workspace, tables.state]).toEqual([null, null, 'missing'])
-    expect(sections[0]?.notes).toContainEqual(
-      expect.stringContaining('There is no object of deals in the CRM'),
+    expect(sections.map(section => section.missing)).toEqual(
+      sections.map(() => expect.stringContaining('A backfill makes them at its end')),
     )
-    expect(sections[1]?.missing).toContain('A backfill makes them at its end')
   })
 
   test('tables of somebody else are named, and what needs none of them is answered', async () => {
@@ -164,6 +163,22 @@ describe('parley report', () => {
     const without = await changed("UPDATE report_settings SET value = NULL WHERE name = 'crm.deal.object'")
     const { sections } = await reportOf(without)
     expect(sections[0]?.notes).toContainEqual(expect.stringContaining('set crm.deal.object'))
+    expect(sections[0]?.sentence).toBe('There are no deals.')
+  })
+
+  test('without members no owner has left, and with e-mails before their texts no side is known', async () => {
+    const without = await changed(
+      "DELETE FROM members; UPDATE conversations SET is_readable = NULL, is_external = NULL WHERE kind = 'mail'",
+    )
+    const { sections } = await reportOf(without)
+    expect(sections[0]?.notes.filter(note => note.includes('member'))).toEqual([
+      expect.stringMatching(
+        /^Of \d+ open deals nothing says whether the owner is a member, .* sync\.resources\.$/,
+      ),
+    ])
+    expect(sections[2]?.notes).toContainEqual(
+      expect.stringMatching(/^Of \d+ conversations of the last 365 days nothing says whether/),
+    )
   })
 
   test('changes that the tables do not have yet are said at the top', async () => {
@@ -178,12 +193,13 @@ describe('parley report', () => {
 
   test('amounts are added up in the currency of reports alone', async () => {
     const converted = await changed(`
+      UPDATE report_settings SET value = 'EUR' WHERE name = 'reporting.currency';
       DROP VIEW deals; CREATE TABLE deals AS SELECT 'd' || value AS deal_id, 'Deal' AS deal, 'Sales' AS pipeline, 'p' AS pipeline_id,
         'Talk' AS stage, 1 AS stage_position, 's' AS stage_id, iif(value > 2, 'JPY', 'USD') AS currency, 100 AS amount,
         iif(value > 2, 1, 90) AS amount_reporting, NULL AS probability, 'member' AS owner_state, 'open' AS outcome
         FROM json_each('[1,2,3]')`)
     expect((await reportOf(converted)).sections[0]?.sentence).toBe(
-      '3 deals are open: 100 JPY, 200 USD. Converted, these are 181 in reporting.currency.',
+      '3 deals are open: 100 JPY, 200 USD. Converted, these are 181 in EUR.',
     )
   })
 
