@@ -44,9 +44,23 @@ export function createDayBegin(timeZone: string): (day: number) => number {
   }
 }
 
+/** Returns a function that gives the minute of the local day, from 0 to 1439. */
+export function createLocalMinute(timeZone: string): (ms: number) => number {
+  if (timeZone === UTC) return ms => new Date(ms).getUTCHours() * 60 + new Date(ms).getUTCMinutes()
+  const format = new Intl.DateTimeFormat('en-GB', {
+    timeZone,
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  })
+  return ms => {
+    const [hour, minute] = format.format(ms).split(':').map(Number)
+    return (hour ?? 0) * 60 + (minute ?? 0)
+  }
+}
+
 /** Returns a function that gives the hour of the local day, from 0 to 23. */
 export function createLocalHour(timeZone: string): (ms: number) => number {
-  if (timeZone === UTC) return ms => new Date(ms).getUTCHours()
-  const format = new Intl.DateTimeFormat('en-GB', { timeZone, hour: '2-digit', hourCycle: 'h23' })
-  return ms => Number(format.format(ms))
+  const minuteOf = createLocalMinute(timeZone)
+  return ms => Math.floor(minuteOf(ms) / 60)
 }

@@ -56,7 +56,10 @@ test.each([
   expect([utc_from, (Date.parse(utc_to) - Date.parse(utc_from)) / 3_600_000]).toEqual([from, hours])
 })
 
-test.each([
+const EVERY_DAY = [1, 2, 3, 4, 5, 6, 7]
+const minutes = (time: string) => Number(time.slice(0, 2)) * 60 + Number(time.slice(3))
+
+test.each<[zone: string, day: string, from: string, to: string, localFrom?: string, localTo?: string]>([
   ['Asia/Tokyo', '2026-03-04', '00:00', '09:00'],
   // Clocks are set back at the end of the day.
   ['Africa/Cairo', '2026-10-29', '06:00', '15:00'],
@@ -66,10 +69,28 @@ test.each([
   ['Europe/Berlin', '2026-03-29', '07:00', '16:00'],
   ['Europe/Berlin', '2026-10-25', '08:00', '17:00'],
   ['Australia/Lord_Howe', '2026-04-05', '22:30', '07:30'],
-])('in %s, work on %s lasts from %s to %s UTC', (timeZone, day, from, to) => {
-  const { work_from, work_to } = dayIn(day, { timeZone, workdays: [1, 2, 3, 4, 5, 6, 7] })
-  expect([work_from?.slice(11, 16), work_to?.slice(11, 16)]).toEqual([from, to])
-})
+  // Clocks are changed within the hours of work.
+  ['Europe/Berlin', '2026-03-29', '23:00', '22:00', '00:00', '24:00'],
+  ['Europe/Berlin', '2026-10-25', '22:00', '23:00', '00:00', '24:00'],
+  ['America/Santiago', '2026-04-04', '17:30', '03:15', '14:30', '23:15'],
+  // They are set back by half an hour.
+  ['Australia/Lord_Howe', '2026-04-05', '13:00', '07:30', '00:00', '18:00'],
+  // The zone left the day out.
+  ['Pacific/Apia', '2011-12-30', '10:00', '10:00'],
+])(
+  'in %s, work on %s lasts from %s to %s UTC',
+  (timeZone, day, from, to, localFrom = '09:00', localTo = '18:00') => {
+    const rules = { timeZone, workFrom: minutes(localFrom), workTo: minutes(localTo) }
+    const { work_from, work_to, work_hours_before } = dayIn(day, { ...rules, workdays: EVERY_DAY })
+    expect([work_from?.slice(11, 16), work_to?.slice(11, 16)]).toEqual([from, to])
+    const next = dayIn(new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10), {
+      ...rules,
+      workdays: EVERY_DAY,
+    })
+    const worked = Date.parse(work_to ?? '') - Date.parse(work_from ?? '')
+    expect(next.work_hours_before - work_hours_before).toBe(worked / 3_600_000)
+  },
+)
 
 test.each(['Europe/Berlin', 'Australia/Lord_Howe', 'Asia/Kolkata', 'Africa/Casablanca', 'Pacific/Apia'])(
   'days of %s follow each other without a gap',

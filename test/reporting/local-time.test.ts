@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { createLocalHour } from '../../src/base/time-zone.ts'
-import { calendarDays, createLocalTime } from '../../src/store/reporting/calendar-days.ts'
+import { type CalendarRules, calendarDays, createLocalTime } from '../../src/store/reporting/calendar-days.ts'
 
-const timeIn = (timeZone: string) =>
+const timeIn = (timeZone: string, rules: Partial<CalendarRules> = {}) =>
   createLocalTime(
     calendarDays(
       {
         ...{ timeZone, weekStart: 1, fiscalYearStart: 1, fiscalYearNamedBy: 'start' },
         ...{ workdays: [1, 2, 3, 4, 5], holidays: ['2026-03-05'], workFrom: 540, workTo: 1080 },
+        ...rules,
       },
       { first: 2025, last: 2026 },
     ),
@@ -42,6 +43,14 @@ describe('working hours', () => {
     const worked = (from: string, to: string) =>
       (workHoursTo(Date.parse(to)) ?? 0) - (workHoursTo(Date.parse(from)) ?? 0)
     expect(worked('2026-03-27T16:00:00Z', '2026-03-30T08:00:00Z')).toBe(2)
+  })
+
+  test('are the hours that have passed where people work day and night', () => {
+    const always = { workdays: [1, 2, 3, 4, 5, 6, 7], holidays: [], workFrom: 0, workTo: 1440 }
+    const { workHoursTo } = timeIn('Europe/Berlin', always)
+    const [from, to] = ['2025-03-28T23:56:25Z', '2025-04-01T09:27:19Z'].map(Date.parse)
+    const worked = (workHoursTo(to ?? 0) ?? 0) - (workHoursTo(from ?? 0) ?? 0)
+    expect(worked).toBeCloseTo(((to ?? 0) - (from ?? 0)) / 3_600_000, 9)
   })
 })
 

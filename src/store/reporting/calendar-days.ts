@@ -1,5 +1,5 @@
 import { DAY_MS, HOUR_MS, isoInstant, MINUTE_MS } from '../../base/clock.ts'
-import { createDayBegin, createLocalHour } from '../../base/time-zone.ts'
+import { createDayBegin, createLocalMinute } from '../../base/time-zone.ts'
 
 /** The local days of a time zone, with the weeks, quarters and years that a company counts in. Pure. */
 
@@ -50,7 +50,7 @@ export function calendarDays(
   const begin = Date.UTC(first, 0, 1) / DAY_MS
   const end = Date.UTC(last + 1, 0, 1) / DAY_MS
   const beginOf = createDayBegin(rules.timeZone)
-  const hourOf = createLocalHour(rules.timeZone)
+  const minuteOf = createLocalMinute(rules.timeZone)
   const days: CalendarDay[] = []
   let from = beginOf(begin)
   let worked = 0
@@ -58,17 +58,19 @@ export function calendarDays(
     const to = beginOf(number + 1)
     const day = dayOf(number, rules)
     const bounds = { from, to }
-    const instant = (minute: number) =>
-      day.is_workday === 0 ? null : isoInstant(instantOf(minute, bounds, hourOf))
+    const [workFrom, workTo] = [
+      instantOf(rules.workFrom, bounds, minuteOf),
+      instantOf(rules.workTo, bounds, minuteOf),
+    ]
     days.push({
       ...day,
       utc_from: isoInstant(from),
       utc_to: isoInstant(to),
-      work_from: instant(rules.workFrom),
-      work_to: instant(rules.workTo),
+      work_from: day.is_workday === 1 ? isoInstant(workFrom) : null,
+      work_to: day.is_workday === 1 ? isoInstant(workTo) : null,
       work_hours_before: worked / HOUR_MS,
     })
-    worked += day.is_workday * (rules.workTo - rules.workFrom) * MINUTE_MS
+    worked += day.is_workday * (workTo - workFrom)
     from = to
   }
   return days
@@ -76,17 +78,20 @@ export function calendarDays(
 
 /**
  * When the clocks show a minute of a day. They are set forward or back at night: at the begin of the day, so that its
- * minutes are counted back from its end, or at its end.
+ * minutes are counted back from its end, or at its end. A day that the zone skipped has no minutes.
  */
 function instantOf(
   minute: number,
   { from, to }: { from: number; to: number },
-  hourOf: (ms: number) => number,
+  minuteOf: (ms: number) => number,
 ): number {
+  if (to === from) return from
   const fromEnd = to - DAY_MS + minute * MINUTE_MS
-  const isUsual = to - from === DAY_MS || hourOf(fromEnd) === Math.floor(minute / 60) % 24
+  const isUsual = to - from === DAY_MS || minuteOf(fromEnd) === minute % DAY_MINUTES
   return isUsual ? fromEnd : from + minute * MINUTE_MS
 }
+
+const DAY_MINUTES = DAY_MS / MINUTE_MS
 
 const textOf = (number: number) => new Date(number * DAY_MS).toISOString().slice(0, 10)
 

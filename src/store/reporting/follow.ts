@@ -55,6 +55,9 @@ export interface Rules {
 /** Raise the number in this text when rows are derived in another way. */
 const TABLES = createHash('sha256').update(`2 ${DERIVED_SQL}`).digest('hex')
 
+/** Raise this number when working hours are counted in another way. */
+const WORK_HOURS = 2
+
 /** By rule: the kinds of keys that are followed again when the rule changes. */
 const FOLLOWS_RULE: Readonly<Record<string, readonly KeyKind[]>> = {
   tables: ['contact', 'company', 'mail', 'meeting', 'person', 'party', 'record'],
@@ -96,7 +99,14 @@ export function createFollow({
       zone: calendar.timeZone,
       days: [rules.days[0]?.day, rules.days.at(-1)?.day],
       today: latestDay.get(isoInstant(clock.now())),
-      work: [calendar.workdays, calendar.holidays, calendar.workFrom, calendar.workTo, replyLimitDays],
+      work: [
+        WORK_HOURS,
+        calendar.workdays,
+        calendar.holidays,
+        calendar.workFrom,
+        calendar.workTo,
+        replyLimitDays,
+      ],
       domains: [rules.internalDomains, partnerDomains],
       contacts: [crm.contacts, crm.contactObject],
       companies: crm.companies,
