@@ -176,6 +176,7 @@ export function loadSettings(request: SettingsRequest): LoadedSettings {
   warnOfPlainHttp({ ...settings, proxies }, found)
   warnOfVersionInUrl(settings.api.baseUrl, found)
   refuseWorkWithoutHours(settings, sources, found)
+  refuseDomainsOfBothSides(settings, sources, found)
   refuseReportWithoutToken(settings, sources, found)
   const isFatal = ({ about }: Problem) => isUsed(about, request.used)
   const fatal = found.problems.filter(isFatal)
@@ -652,6 +653,20 @@ function refuseWorkWithoutHours(
   found.problems.push({
     text: `${to} is ${shown(workTo, to)}: expected a time later than ${from}, which is ${shown(workFrom, from)}`,
     about: to,
+  })
+}
+
+function refuseDomainsOfBothSides(
+  { reporting: { internalDomains = [], partnerDomains = [] } }: Pick<Settings, 'reporting'>,
+  sources: LoadedSettings['sources'],
+  found: SettingFindings,
+): void {
+  const [ours, partners] = ['reporting.internal_domains', 'reporting.partner_domains'] as const
+  const both = partnerDomains.filter(domain => internalDomains.includes(domain))
+  if (both.length === 0) return
+  found.problems.push({
+    text: `${partners} names ${both.join(', ')} ${placeText(sources[partners])}: expected domains that ${ours} ${placeText(sources[ours])} does not name`,
+    about: partners,
   })
 }
 

@@ -53,7 +53,7 @@ const stageList = (outcome: string, example: string) => ({
   kind: kinds.textList('stages'),
   default: undefined,
   without: 'guessed',
-  description: `The stages of ${outcome} deals: each by its id, its name, or as \`Pipeline/Stage\`. What deals and their stages say about themselves is then not asked. In the environment, separate them with commas.`,
+  description: `The stages of ${outcome} deals: each by its id, its name, or as \`Pipeline/Stage\`. They decide before what deals and stages say about themselves; a stage that no setting names is still guessed. In the environment, separate them with commas.`,
   example,
 })
 
@@ -115,7 +115,8 @@ export const REPORTING_SETTINGS = {
   'reporting.work_to': {
     kind: kinds.timeOfDay,
     default: '18:00',
-    description: 'When work ends on a workday, in local time.',
+    description:
+      'When work ends on a workday, in local time: later than `reporting.work_from`, on the same day. 24:00 is the end of the day.',
     example: '"17:30"',
   },
   'reporting.reply_limit_days': {

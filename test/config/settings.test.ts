@@ -257,6 +257,14 @@ describe('the values of a setting', () => {
     expect(load({ env: { PARLEY_REPORTING_WORK_FROM: '08:04' } }).settings.reporting.workTo).toBe(485)
   })
 
+  test('a domain is of one side, else both settings are named with their sources', () => {
+    file('config/parley.toml', '[reporting]\npartner_domains = ["agency.example", "OWN.example"]')
+    const refused = complaint(() => load({ env: { PARLEY_REPORTING_INTERNAL_DOMAINS: 'own.example' } }))
+    expect(refused).toBe(
+      'Invalid settings: reporting.partner_domains names own.example in config/parley.toml: expected domains that reporting.internal_domains in environment PARLEY_REPORTING_INTERNAL_DOMAINS does not name',
+    )
+  })
+
   test('the report over HTTP needs a token', () => {
     const load = (env: Record<string, string>) =>
       loadSettings({

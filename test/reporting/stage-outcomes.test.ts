@@ -121,3 +121,11 @@ test('an entry of the settings that names no stage is reported', () => {
   })
   expect(unmatched).toEqual(['Dnoe', 'Sales/Gone'])
 })
+
+test('a stage that is named as won and as lost counts as won and is reported, and both entries match', () => {
+  const stages = [stage('Lost'), stage('Won')]
+  const rules = { won: ['Lost', 'won'], lost: ['Sales/Lost'] }
+  const { outcomes, unmatched, namedTwice } = outcomesOf(stages, rules)
+  expect(outcomes.get('Lost')?.outcome).toBe('won')
+  expect([unmatched, namedTwice]).toEqual([[], [stages[0]]])
+})

@@ -217,15 +217,19 @@ export function readPipelines(
     is_percent: percent.has(record.id) ? (1 as const) : (0 as const),
   }))
   const names = records.map(({ id, name }) => name ?? id).join(', ')
-  const problems =
-    records.length === 0
-      ? []
-      : Object.entries({ sales_pipelines: sales, renewal_pipelines: renewals }).flatMap(
-          ([name, entries = []]) =>
-            entries
-              .filter(entry => !records.some(record => isNamed(entry, record)))
-              .map(entry => `crm.${name} names ${entry}, which is no pipeline. There are: ${names}.`),
-        )
+  const unmatched = Object.entries({ sales_pipelines: sales, renewal_pipelines: renewals }).flatMap(
+    ([name, entries = []]) =>
+      entries
+        .filter(entry => !records.some(record => isNamed(entry, record)))
+        .map(entry => `crm.${name} names ${entry}, which is no pipeline. There are: ${names}.`),
+  )
+  const namedTwice = records
+    .filter(record => [sales, renewals].every(entries => entries?.some(entry => isNamed(entry, record))))
+    .map(
+      ({ id, name }) =>
+        `crm.sales_pipelines and crm.renewal_pipelines both name ${name ?? id}: expected one of them to name it.`,
+    )
+  const problems = records.length === 0 ? [] : [...unmatched, ...namedTwice]
   return { rows, isPercentWithout: percent.has(null), problems }
 }
 

@@ -220,7 +220,8 @@ function findings(db: Sqlite, prepare: Prepare, config: ReportConfig) {
     config,
   })
   const stages = stageFacts(stageRecords, facts, pipelines)
-  const { outcomes, unmatched } = outcomesOf(stages, { won: config.won ?? [], lost: config.lost ?? [] })
+  const { won = [], lost = [] } = config
+  const { outcomes, unmatched, namedTwice } = outcomesOf(stages, { won, lost })
   const kept = new Map(prepare<[string, string]>('SELECT stage_id, outcome FROM stage_outcomes').raw().all())
   replaceRows(prepare, 'pipelines', pipelines.rows)
   replaceRows(
@@ -252,6 +253,10 @@ function findings(db: Sqlite, prepare: Prepare, config: ReportConfig) {
   const problems = [
     ...chosen.flatMap(([name, { isMissing, why }]) => (isMissing ? `${name}: ${why}` : [])),
     ...(stages.length > 0 ? unmatched.map(entry => unmatchedStage(entry, stages)) : []),
+    ...namedTwice.map(
+      stage =>
+        `crm.deal.won and crm.deal.lost both name ${stageName(stage)}: expected one of them to name it.`,
+    ),
     ...pipelines.problems,
   ]
   return {
@@ -287,11 +292,11 @@ const storedDomains = (prepare: Prepare, { internalDomains }: ReportConfig): Rul
 })
 
 function unmatchedStage(entry: string, stages: readonly StageFacts[]): string {
-  const names = stages.map(({ id, name, pipeline }) =>
-    name === null ? id : pipeline === null ? name : `${pipeline}/${name}`,
-  )
-  return `crm.deal.won or crm.deal.lost names ${entry}, which is no stage. There are: ${names.join(', ')}.`
+  return `crm.deal.won or crm.deal.lost names ${entry}, which is no stage. There are: ${stages.map(stageName).join(', ')}.`
 }
+
+const stageName = ({ id, name, pipeline }: StageFacts): string =>
+  name === null ? id : pipeline === null ? name : `${pipeline}/${name}`
 
 function objectsOf(prepare: Prepare, { objects }: ReportConfig): Record<RoleObject, RoleChoice> {
   const known = prepare<KnownObject>(

@@ -41,6 +41,8 @@ export interface StageOutcomes {
   outcomes: ReadonlyMap<string, StageOutcome>
   /** Entries of the settings that name no stage. */
   unmatched: readonly string[]
+  /** Stages that the settings name both as won and as lost. They count as won. */
+  namedTwice: readonly StageFacts[]
 }
 
 /**
@@ -96,21 +98,22 @@ const BY_NAME: ReadonlyMap<string, DealOutcome> = new Map(
 export const outcomeOfName = (name: string): DealOutcome => BY_NAME.get(plain(name)) ?? 'unknown'
 
 export function outcomesOf(stages: readonly StageFacts[], rules: StageRules): StageOutcomes {
-  const matched = new Set<string>()
+  const isIn = (outcome: 'won' | 'lost', stage: StageFacts) =>
+    rules[outcome].some(entry => isNamed(entry, stage))
   const set = (stage: StageFacts): StageOutcome | undefined => {
-    for (const outcome of ['won', 'lost'] as const) {
-      const entry = rules[outcome].find(each => isNamed(each, stage))
-      if (entry === undefined) continue
-      for (const each of rules[outcome]) if (isNamed(each, stage)) matched.add(each)
-      return { outcome, isGuessed: false, why: `The settings name it in crm.deal.${outcome}.` }
-    }
-    return undefined
+    const outcome = (['won', 'lost'] as const).find(each => isIn(each, stage))
+    if (outcome === undefined) return undefined
+    return { outcome, isGuessed: false, why: `The settings name it in crm.deal.${outcome}.` }
   }
   const known = new Map(stages.map(stage => [stage.id, set(stage) ?? byOwnFacts(stage, stages)]))
   const outcomes = new Map(
     stages.map(stage => [stage.id, known.get(stage.id) ?? byPipeline(stage, stages, known)]),
   )
-  return { outcomes, unmatched: [...rules.won, ...rules.lost].filter(entry => !matched.has(entry)) }
+  return {
+    outcomes,
+    unmatched: [...rules.won, ...rules.lost].filter(entry => !stages.some(stage => isNamed(entry, stage))),
+    namedTwice: stages.filter(stage => isIn('won', stage) && isIn('lost', stage)),
+  }
 }
 
 /** Whether an entry of the settings means this stage. */
