@@ -61,7 +61,16 @@ export function reportFindings(db: Sqlite, line: CheckFindings): Finding[] {
             'Name those of won deals in crm.deal.won, and those of lost deals in crm.deal.lost.',
           ),
         ]
-  return [...absent, ...problems, ...changed, ...stages, ...late, ...guessed]
+  const fields =
+    stored.unknownFields.length === 0
+      ? []
+      : [
+          line.warning(
+            `no field of ${stored.deals} is known for ${stored.unknownFields.join(', ')}`,
+            'Name each field in the settings, or write "none" for one that there is not.',
+          ),
+        ]
+  return [...absent, ...problems, ...changed, ...fields, ...stages, ...late, ...guessed]
 }
 
 const GUESSED =

@@ -360,6 +360,40 @@ describe('the settings of reports', () => {
     expect(value(store, 'crm.deal.amount')).toEqual({ value: null, is_guessed: 0 })
   })
 
+  test('a stage or a pipeline that two settings name is reported once, and doctor shows it', async () => {
+    const { store, deals, update } = workspace()
+    deals({ d: BASE })
+    const problems = await update({
+      ...{ PARLEY_CRM_DEAL_WON: 'Lost', PARLEY_CRM_DEAL_LOST: 'Sales/Lost' },
+      ...{ PARLEY_CRM_SALES_PIPELINES: 'Sales', PARLEY_CRM_RENEWAL_PIPELINES: 'sales,Renewals' },
+    })
+    expect(problems).toEqual([
+      'crm.deal.won and crm.deal.lost both name Sales/Lost: expected one of them to name it.',
+      'crm.sales_pipelines and crm.renewal_pipelines both name Sales: expected one of them to name it.',
+    ])
+    const found = reportFindings(store.db, findingsOf('reports'))
+    expect(found.filter(({ mark }) => mark === 'wrong').map(({ found: text }) => text)).toEqual(problems)
+  })
+
+  test('roles without a field are one warning of doctor, unless the settings say that there is none', async () => {
+    const { store, deals, update } = workspace([plainField('name', 'TEXT'), plainField('status', 'TEXT')])
+    deals({ d: { name: 'A' } })
+    const warnings = async (env: Readonly<Record<string, string>>) => {
+      await update(env)
+      const found = reportFindings(store.db, findingsOf('reports'))
+      return found.flatMap(({ mark, found: text }) => (mark === 'warning' ? text : []))
+    }
+    const missing = 'no field of deal is known for crm.deal.amount, crm.deal.close_date, crm.deal.owner'
+    expect(await warnings({})).toEqual([missing])
+    expect(await warnings({ PARLEY_CRM_DEAL_STATUS: 'none' })).toContain(
+      `${missing}, crm.deal.stage or crm.deal.is_closed`,
+    )
+    const none = Object.fromEntries(
+      ['AMOUNT', 'CLOSE_DATE', 'OWNER', 'STAGE', 'STATUS'].map(role => [`PARLEY_CRM_DEAL_${role}`, 'none']),
+    )
+    expect((await warnings(none)).filter(text => text.startsWith('no field'))).toEqual([])
+  })
+
   test('the calendar has the days of all deals, but not of dates that are mistakes', async () => {
     const { store, deals, update } = workspace()
     deals({

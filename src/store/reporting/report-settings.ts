@@ -152,12 +152,28 @@ export interface StoredReports {
   changes: readonly { name: string; before: string | null; after: string | null }[]
   /** Names, else ids, of stages with deals for which nothing says whether they mean open, won or lost. */
   unknownStages: readonly string[]
+  /** The object of deals; undefined when there is none. */
+  deals: string | undefined
+  /** Settings of fields of deals that questions need, and that are neither set nor guessed. */
+  unknownFields: readonly string[]
 }
+
+/** SQL for the names of settings without a value that no setting decides. One of these fields says what is open. */
+const UNKNOWN_FIELDS = `SELECT CASE name WHEN 'crm.deal.stage' THEN 'crm.deal.stage or crm.deal.is_closed' ELSE name END
+  FROM report_settings WHERE is_guessed AND value IS NULL
+    AND (name IN ('crm.deal.amount', 'crm.deal.close_date', 'crm.deal.owner') OR (name = 'crm.deal.stage' AND NOT EXISTS (
+      SELECT 1 FROM report_settings WHERE value IS NOT NULL
+        AND name IN ('crm.deal.is_closed', 'crm.deal.is_won', 'crm.deal.status'))))
+  ORDER BY name`
 
 /** Undefined in a warehouse of an older version. */
 export function storedReports(db: Sqlite): StoredReports | undefined {
-  if (!hasTable(db, 'report_settings')) return undefined
+  const settings = storedSettings(db)
+  if (!settings) return undefined
+  const deals = settings.get('crm.deal.object') ?? undefined
   return {
+    deals,
+    unknownFields: deals === undefined ? [] : db.prepare<unknown[], string>(UNKNOWN_FIELDS).pluck().all(),
     changes: db
       .prepare<unknown[], { name: string; before: string | null; after: string | null }>(
         `SELECT name, old_value AS before, new_value AS after FROM report_settings_changes
