@@ -1,11 +1,11 @@
--- Which renewals are due in the next two quarters?
+-- Which renewals are due in the two fiscal quarters after this one?
 --
 -- Parameters:
---   period   the quarter in which they begin
+--   period   the first of the two quarters
 --
--- Open deals in pipelines for renewals (crm.renewal_pipelines in the settings) with a close date in this fiscal quarter
--- or the one after it. Those without a close date may be due then: they come last, without a quarter. Deals of which
--- nothing says whether they are open are here too: see outcome.
+-- Open deals in pipelines for renewals (crm.renewal_pipelines in the settings) with a close date in the fiscal quarter
+-- of the parameter or the one after it. Those without a close date may be due then: they come last, without a quarter.
+-- Deals of which nothing says whether they are open are here too: see outcome.
 WITH parameters AS (SELECT 'next fiscal quarter' AS period)
 SELECT k.fiscal_quarter, d.deal, d.company, d.stage, d.close_date, d.owner, d.owner_state, d.amount, d.currency,
   d.amount_reporting, d.outcome, d.deal_id
