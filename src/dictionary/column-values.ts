@@ -3,27 +3,6 @@ import { type DescribedTable, tableFromLines } from './described-table.ts'
 
 /** The values that occur in columns whose values the API does not state. `store/reporting` counts them. */
 
-export const COLUMN_VALUES: DescribedTable = tableFromLines(
-  {
-    name: 'column_values',
-    form: 'table',
-    area: 'reports',
-    about:
-      'One value that occurs in a column with few values which the API does not state, such as `activities.type`. A column with more than 200 values, or with long ones, is left out. Counted again when the rows have changed, at most once an hour.',
-    sortable: ['table_name'],
-  },
-  {
-    table_name: [
-      'text',
-      'Name of the table, as in `data_dictionary`.',
-      { isKey: true, example: 'activities' },
-    ],
-    column_name: ['text', 'Name of the column, as in `data_dictionary`.', { isKey: true, example: 'type' }],
-    value: ['text', 'The value.', { isKey: true, example: 'email_sent' }],
-    rows: ['integer', 'Live rows that have it.', { unit: 'rows', example: '1200' }],
-  },
-)
-
 export interface EnumeratedTable {
   table: string
   columns: readonly string[]
@@ -42,3 +21,46 @@ export const ENUMERATED: readonly EnumeratedTable[] = [...TABLES.values()].flatM
     ? []
     : [{ table: table.name, columns, follows: [table.name, ...(owner ? [owner.table] : [])] }]
 })
+
+/** SQL for whether a table has been counted since its last change. */
+const isCounted = ({ table, follows }: EnumeratedTable): string =>
+  `(SELECT coalesce(max(change), 0) FROM sync_changed_parts WHERE table_name IN (${follows.map(name => `'${name}'`).join(', ')}))
+    = (SELECT CAST(json_extract(value, '$.${table}') AS INTEGER) FROM sync_meta WHERE key = 'counted_values')`
+
+const COUNTED = ENUMERATED.map(each => `SELECT '${each.table}' AS name WHERE ${isCounted(each)}`)
+
+const COUNTS = ENUMERATED.flatMap(each =>
+  each.columns.map(
+    column => `SELECT '${each.table}' AS t, '${column}' AS c, CAST("${column}" AS TEXT), count(*) FROM live_${each.table}
+      WHERE "${column}" IS NOT NULL AND ${isCounted(each)} GROUP BY 3`,
+  ),
+)
+
+export const COLUMN_VALUES: DescribedTable = tableFromLines(
+  {
+    name: 'column_values',
+    form: 'table',
+    area: 'reports',
+    about:
+      'One value that occurs in a column with few values which the API does not state, such as `activities.type`. A column with more than 200 values, or with long ones, is left out. Counted again when the rows have changed, at most once an hour.',
+    sortable: ['table_name'],
+    recounts: [
+      {
+        about: 'its numbers are those of the live rows',
+        columns: ['table_name', 'column_name', 'value', 'rows'],
+        ours: `SELECT c.table_name, c.column_name, c.value, c.rows FROM column_values c JOIN (${COUNTED.join(' UNION ALL ')}) t ON t.name = c.table_name`,
+        base: `SELECT * FROM (${COUNTS.join(' UNION ALL ')}) WHERE (t, c) IN (SELECT table_name, column_name FROM column_values)`,
+      },
+    ],
+  },
+  {
+    table_name: [
+      'text',
+      'Name of the table, as in `data_dictionary`.',
+      { isKey: true, example: 'activities' },
+    ],
+    column_name: ['text', 'Name of the column, as in `data_dictionary`.', { isKey: true, example: 'type' }],
+    value: ['text', 'The value.', { isKey: true, example: 'email_sent' }],
+    rows: ['integer', 'Live rows that have it.', { unit: 'rows', example: '1200' }],
+  },
+)

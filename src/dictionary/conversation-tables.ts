@@ -88,6 +88,24 @@ const CONVERSATIONS_RECOUNTS: readonly Recount[] = [
     base: `SELECT 'mail', header_message_id FROM messages WHERE _deleted_at IS NULL
       UNION ALL SELECT 'meeting', id FROM meetings WHERE _deleted_at IS NULL`,
   },
+  {
+    about: 'its days are those of the calendar',
+    columns: ['kind', 'conversation_id', 'day'],
+    ours: 'SELECT kind, conversation_id, day FROM conversations',
+    base: `SELECT kind, conversation_id, (SELECT iif(d.utc_to > n.happened_at, d.day, NULL) FROM calendar d
+        WHERE d.utc_from <= n.happened_at ORDER BY d.utc_from DESC LIMIT 1) FROM conversations n`,
+  },
+  {
+    // What meetings say of people without an address is not counted again.
+    about: 'it is external with a person of theirs, and an e-mail only then',
+    columns: ['kind', 'conversation_id', 'is_external'],
+    ours: 'SELECT kind, conversation_id, is_external FROM conversations',
+    base: `SELECT c.kind, c.conversation_id, CASE WHEN max(p.side = 'theirs') THEN 1 WHEN c.kind = 'meeting' THEN c.is_external
+        WHEN min(p.side <> 'unknown') AND NOT EXISTS (SELECT 1 FROM message_participants n
+          WHERE n.header_message_id = c.conversation_id AND trim(coalesce(n.handle, '')) = '') THEN 0 END
+      FROM conversations c LEFT JOIN _conversation_people x ON x.conversation = c._id LEFT JOIN people p ON p._id = x.person
+      GROUP BY c._id`,
+  },
 ]
 
 const address = (column: string, from: string) =>
@@ -108,6 +126,30 @@ const PEOPLE_RECOUNTS: readonly Recount[] = [
         "meeting_attendees a JOIN meetings m ON m.id = a.meeting_id WHERE m._deleted_at IS NULL AND m.access IS NOT 'withheld'",
       ),
     ].join(' UNION '),
+  },
+  {
+    about: 'members are ours',
+    columns: ['person_id', 'side'],
+    ours: `SELECT person_id, side FROM people WHERE person_id IN (${address('email', 'members WHERE true')})`,
+    base: `SELECT person_id, 'ours' FROM people WHERE person_id IN (${address('email', 'members WHERE true')})`,
+  },
+]
+
+/** E-mails, with the times of the next later ones of either side in their thread. */
+const LATER_MAILS = `SELECT happened_at, _thread, side, min(iif(side = 'ours', happened_at, NULL)) OVER later AS next_ours,
+    min(iif(side = 'theirs', happened_at, NULL)) OVER later AS next_theirs
+  FROM conversations WHERE kind = 'mail' AND side IN ('ours', 'theirs') AND day IS NOT NULL
+  WINDOW later AS (PARTITION BY _thread ORDER BY happened_at DESC GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)`
+
+const QUESTIONS_RECOUNTS: readonly Recount[] = [
+  {
+    about: 'each e-mail is in one run, which ends with the next e-mail of the other side',
+    columns: ['last_asked_at', '_thread', 'side', 'answered_at'],
+    ours: `SELECT l.happened_at, l._thread, l.side, r.happened_at FROM _mail_questions q
+      JOIN conversations l ON l._id = q.last_asked LEFT JOIN conversations r ON r._id = q.answered`,
+    base: `SELECT happened_at, _thread, side, answered_at FROM (SELECT happened_at, _thread, side,
+        iif(side = 'ours', next_ours, next_theirs) AS next_own, iif(side = 'ours', next_theirs, next_ours) AS answered_at
+        FROM (${LATER_MAILS})) WHERE next_own IS NULL OR answered_at <= next_own`,
   },
 ]
 
@@ -438,7 +480,8 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
         {
           unit: 'not stated',
           example: '0.6',
-          nullMeaning: 'It is an e-mail, there is no speaker with this name, or two people have it.',
+          nullMeaning:
+            'It is an e-mail, the meeting is withheld, there is no speaker with this name, or two people have it.',
         },
       ],
     },
@@ -555,6 +598,7 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       name: 'mail_questions',
       form: 'view',
       area: 'reports',
+      recounts: QUESTIONS_RECOUNTS,
       about:
         'One run of e-mails of one side that the other has not answered yet, in the e-mails that threads connect. An e-mail of the same instant is no answer. Whoever gets it, an e-mail of the other side is one, such as a forward to a colleague.',
       newestBy: 'asked_at',

@@ -1,5 +1,6 @@
 import { METRIC_TABLE, REPORT_CHANGE_TABLE, REPORT_SETTING_TABLE } from '../catalog/bookkeeping/tables.ts'
 import type { ValueOnDelete } from '../catalog/bookkeeping/value-on-delete.ts'
+import { WEEKDAYS } from '../config/kinds.ts'
 import { meaningsOf, oneOf } from '../declare/resource.ts'
 import { COLUMN_VALUES } from './column-values.ts'
 import { CONVERSATION_VIEWS, PEOPLE_TABLES } from './conversation-tables.ts'
@@ -78,6 +79,10 @@ const liveRecords = (role: string): Recount => ({
   base: `SELECT id FROM crm_records WHERE _deleted_at IS NULL
     AND object = (SELECT value FROM report_settings WHERE name = 'crm.${role}.object')`,
 })
+
+/** SQL for the values in the list of a setting. */
+const listOf = (setting: string): string =>
+  `SELECT value FROM json_each((SELECT value FROM report_settings WHERE name = '${setting}'))`
 
 const OWNER: Readonly<Record<string, ColumnLine>> = {
   owner_id: value('Member who owns it.', 'mem_1', { refersTo: ['members.id'] }),
@@ -178,6 +183,20 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
           columns: ['day', 'utc_to'],
           ours: 'SELECT day, utc_to FROM calendar WHERE day < (SELECT max(day) FROM calendar)',
           base: 'SELECT c.day, n.utc_from FROM calendar c JOIN calendar n ON n.day_number = c.day_number + 1',
+        },
+        {
+          about: 'its workdays are those of the settings',
+          columns: ['day', 'is_workday'],
+          ours: 'SELECT day, is_workday FROM calendar',
+          base: `SELECT day, day NOT IN (${listOf('reporting.holidays')}) AND '["${WEEKDAYS.join('","')}"]' ->> (weekday - 1)
+            IN (${listOf('reporting.workdays')}) FROM calendar`,
+        },
+        {
+          about: 'its working hours are those of the days before',
+          columns: ['day', 'hours'],
+          ours: 'SELECT day, round(work_hours_before, 4) FROM calendar',
+          base: `SELECT day, round(coalesce(sum(coalesce(julianday(work_to) - julianday(work_from), 0) * 24)
+            OVER (ORDER BY day ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0), 4) FROM calendar`,
         },
       ],
     },

@@ -26,6 +26,11 @@ const value = (
 const NOT_OVER = 'It is the present one.'
 const NO_DAY = 'The calendar does not reach that far.'
 
+const COMMON = [
+  ...['deal_id', 'pipeline_id', 'stage_id', 'stage', 'amount', 'currency', 'close_date', 'owner_id'],
+  ...['forecast_category', 'outcome'],
+]
+
 export const DEAL_VERSIONS: DescribedTable = tableFromLines(
   {
     name: 'deal_versions',
@@ -34,6 +39,14 @@ export const DEAL_VERSIONS: DescribedTable = tableFromLines(
     about:
       'One deal between two changes of it that parley observed, computed from `crm_record_changes` by the rules of `deals` of today. How the pipeline was at the end of a day: `from_day <= DAY AND (to_day > DAY OR to_day IS NULL)`. A value is NULL where the deal had none, where no field of the CRM holds it, after the deletion, and when it was purged.',
     sortable: ['deal_id'],
+    recounts: [
+      {
+        about: 'the present versions are those of deals',
+        columns: COMMON,
+        ours: `SELECT ${COMMON.join(', ')} FROM deal_versions WHERE to_at IS NULL AND outcome <> 'gone'`,
+        base: `SELECT ${COMMON.join(', ')} FROM deals`,
+      },
+    ],
     label: 'stage',
     onDelete: 'kept',
   },

@@ -148,6 +148,28 @@ describe('a warehouse that is not as its descriptions promise', () => {
     ])
   })
 
+  test.each([
+    ['mail_questions', 'DELETE FROM _mail_questions WHERE answered IS NOT NULL'],
+    ['conversations', "UPDATE people SET side = 'ours'"],
+    ['people', "UPDATE people SET side = 'theirs'"],
+    ['conversations', 'UPDATE conversations SET is_external = 0'],
+    ['conversations', "UPDATE people SET side = 'unknown'"],
+    ['conversations', "UPDATE conversations SET day = date(day, '+1 day') WHERE _id = 1"],
+    ['deal_versions', 'UPDATE deal_versions SET amount = amount + 1 WHERE to_at IS NULL'],
+    ['deal_versions', "UPDATE stage_outcomes SET outcome = 'won'"],
+    ['calendar', 'UPDATE calendar SET is_workday = 1 - is_workday'],
+    ['calendar', "UPDATE calendar SET work_hours_before = work_hours_before + 1 WHERE day > '2026-01-01'"],
+    ['column_values', 'UPDATE column_values SET rows = rows + 1'],
+  ])('rows of %s that are not what they are made of fail: %s', (table, sql) => {
+    const tables = wrongAfter(sql).flatMap(({ check, data }) => (check === 'sums' ? data?.table : []))
+    expect(tables).toContain(table)
+  })
+
+  test('values that are counted at most once an hour are not compared with rows that changed since', () => {
+    const later = 'UPDATE sync_changed_parts SET change = change + 1'
+    expect(wrongAfter(`UPDATE column_values SET rows = rows + 1; ${later}`)).toEqual([])
+  })
+
   test('a deal that the view has twice, and one without its owner state, fail', () => {
     const twice = `CREATE TABLE d AS SELECT * FROM deals; DROP VIEW deal_facts; DROP VIEW deals;
       UPDATE d SET owner_state = NULL WHERE deal_id = (SELECT max(deal_id) FROM d);
@@ -163,9 +185,11 @@ describe('a warehouse that is not as its descriptions promise', () => {
   test('a deal that a view leaves out fails', () => {
     const fewer = `CREATE TABLE d AS SELECT * FROM deals; DROP VIEW deals;
       CREATE VIEW deals AS SELECT * FROM d WHERE deal_id <> (SELECT min(deal_id) FROM d)`
-    expect(wrongAfter(fewer)).toEqual([
-      expect.objectContaining({ check: 'sums', data: expect.objectContaining({ table: 'deals', rows: 1 }) }),
-    ])
+    expect(wrongAfter(fewer)).toEqual(
+      ['deals', 'deal_versions'].map(table =>
+        expect.objectContaining({ check: 'sums', data: expect.objectContaining({ table, rows: 1 }) }),
+      ),
+    )
   })
 
   test.each([
@@ -183,7 +207,7 @@ describe('a warehouse that is not as its descriptions promise', () => {
       `DELETE FROM calendar WHERE day = (SELECT day FROM calendar ORDER BY day LIMIT 1 OFFSET 9); ${sql}`,
     )
     const found = findingsIn(db, isWritten).filter(({ data }) => data?.table === 'calendar')
-    expect(found.map(finding => finding.mark)).toEqual([mark])
+    expect(new Set(found.map(finding => finding.mark))).toEqual(new Set([mark]))
   })
 })
 

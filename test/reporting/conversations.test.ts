@@ -149,6 +149,20 @@ test('the share of the talking time is that of the name in the meeting, unless t
   ])
 })
 
+test('a meeting that is withheld later shows no share of the talking time', async () => {
+  const { store, update } = workspace()
+  putMeeting(store, 'm', 'open', {
+    meeting_owner: { name: 'Aiko', email: 'aiko@own.example' },
+    speakers: [{ speaker_name: 'Aiko', speaker_ratio: 0.4 }],
+  })
+  await update()
+  store.exec("UPDATE meetings SET access = 'withheld'")
+  await update()
+  expect(store.all('SELECT person_id, speaker_ratio FROM conversation_people')).toEqual([
+    { person_id: 'aiko@own.example', speaker_ratio: null },
+  ])
+})
+
 test('an owner who attends under another name has the share of either name', async () => {
   const { store, update } = workspace()
   putMeeting(store, 'm', 'open', {
