@@ -150,7 +150,7 @@ const COLUMN_OPTIONS: Readonly<Partial<Record<string, Partial<ColumnSource>>>> =
 function misfitError(table: string, column: string): StopError {
   return new StopError(`${table}.${column} has a value that does not fit its type`, {
     code: 'export-unfit',
-    hint: 'parley does not write such values: check which other program wrote to the database, or use --tables to leave this table out.',
+    hint: 'Find the value in the database. If another program wrote it, correct it there, else report a fault of parley. --tables exports without this table.',
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
 }

@@ -145,12 +145,25 @@ describe('the versions of a deal', () => {
     read({ ...BASE, amount: 'much', close_date: 'soon', currency: '  ' }, day(2))
     read({ ...BASE, amount: '17.5', close_date: '2026-03-04T05:06:07Z' }, day(3))
     read({ ...BASE, amount: 12_345_678_901_234, is_closed: 'false' }, day(4))
+    read({ ...BASE, amount: '1e400', close_date: '2026-02-30' }, day(5))
     await update()
     expect(cells(store, 'amount, close_date, currency, outcome')).toEqual([
       [null, null, null, 'open'],
       [17.5, '2026-03-04', 'EUR', 'open'],
       [12_345_678_901_234, null, 'EUR', 'open'],
+      [null, null, 'EUR', 'open'],
     ])
+  })
+
+  test('leave the warehouse with an export after a close date that is no day', async () => {
+    const { store, read, update } = workspace()
+    read({ ...BASE, close_date: '0000-00-00' }, day(2))
+    read({ ...BASE, close_date: '2026-02-30' }, day(3))
+    await update()
+    const target = emptyTarget()
+    await exportTo(store.path, target)
+    const { types, rows } = await duck.table(target, 'deal_versions')
+    expect(rows.map(row => row[Object.keys(types).indexOf('close_date')])).toEqual([null, null])
   })
 
   test('are the same without typed tables', async () => {

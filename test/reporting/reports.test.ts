@@ -137,6 +137,37 @@ describe('the view deals', () => {
     expect(deal()).toEqual(typed)
   })
 
+  test.each([
+    ['2024-02-29', '2024-02-29'],
+    ['2026-02-29', null],
+    ['2026-13-01', null],
+    ['2026-04-31T10:00:00Z', null],
+    ['0000-00-00', null],
+    ['0000-12-31', null],
+    ['0001-01-01', '0001-01-01'],
+    ['9999-12-31', '9999-12-31'],
+  ])('takes the close date %s for the day %s, with typed tables and without', async (sent, close_date) => {
+    const { store, deals, update, deal } = workspace()
+    deals({ d: { ...BASE, close_date: sent } })
+    await update()
+    expect(deal()).toMatchObject({ close_date })
+    store.exec('UPDATE crm_objects SET table_name = NULL; UPDATE crm_fields SET column_name = NULL')
+    store.exec("UPDATE report_settings SET why = why || ' '")
+    await workspaceUpdateOf(store)
+    expect(deal()).toMatchObject({ close_date })
+  })
+
+  test.each(['1e400', '-1e400'])(
+    'takes %s, which is beyond the range of a double, for no number',
+    async sent => {
+      const { deals, records, update, deal } = workspace()
+      records('stage', { talk: { name: 'Talk', position: sent, pipeline_id: 'p' } })
+      deals({ d: { ...BASE, amount: sent } })
+      await update()
+      expect(deal()).toMatchObject({ amount: null, stage_position: null })
+    },
+  )
+
   test('finds a local day without reading the whole calendar', async () => {
     const { store, deals, update } = workspace()
     deals({ d: BASE })
@@ -504,6 +535,20 @@ describe('deals of a CRM without pipelines', () => {
       { deal: 'Cold', probability: 0.01, outcome: 'unknown' },
       { deal: 'Signed', probability: 1, outcome: 'won' },
     ])
+  })
+
+  test.each([
+    ['2026-02-30T10:00:00Z', null],
+    ['2026-02-13T25:00:00Z', null],
+    ['2026-02-13T24:30:00Z', null],
+    ['2026-02-13T24:00:00Z', '2026-02-14'],
+    ['0000-00-00T00:00:00Z', null],
+    ['2460000.5', null],
+  ])('the instant %s is the day %s', async (CloseDate, day) => {
+    const { deals, update, deal } = workspace(fields)
+    deals({ d: { Name: 'x', CloseDate } })
+    await update()
+    expect(deal()).toMatchObject({ close_date: day })
   })
 
   test('instants of deals far before and after the present have their local days', async () => {

@@ -1,6 +1,6 @@
 import { addressNamed, HOW, positionOf, ROLES } from './conversations.ts'
 import { AS_OF, TODAY } from './periods.ts'
-import { localDay } from './roles-in-table.ts'
+import { finiteReal, localDay } from './roles-in-table.ts'
 
 /** The views over the tables derived from conversations. These tables have internal numbers in place of long keys. */
 
@@ -26,6 +26,8 @@ const workHoursTo = (instant: string) => `(SELECT d.work_hours_before
   FROM (SELECT ${instant} AS instant) n JOIN calendar d ON d.day = ${localDay('n.instant')})`
 
 const WITHOUT_SIGN = "iif(a.answer GLOB '-*', substr(a.answer, 2), a.answer)"
+const NUMBER_IN_ANSWER = `CASE WHEN ${WITHOUT_SIGN} GLOB '[0-9]*' AND ${WITHOUT_SIGN} NOT GLOB '*[^0-9.]*'
+    AND a.answer NOT GLOB '*.*.*' THEN a.answer END`
 
 export const CONVERSATION_VIEW_SQL = {
   record_conversations: `
@@ -67,8 +69,7 @@ LEFT JOIN people p ON p.person_id = c.person_id
 WHERE c.is_readable = 1`,
   playbook_answers: `
 SELECT r.meeting_id, r.id AS playbook_result_id, a.id AS answer_id, r.playbook_name AS playbook, a.question, a.answer,
-  CAST(CASE WHEN ${WITHOUT_SIGN} GLOB '[0-9]*' AND ${WITHOUT_SIGN} NOT GLOB '*[^0-9.]*' AND a.answer NOT GLOB '*.*.*'
-    THEN a.answer END AS REAL) AS answer_number,
+  ${finiteReal(NUMBER_IN_ANSWER)} AS answer_number,
   c.day, c.person_id, p.member_id
 FROM playbook_results r JOIN talk_point_results a ON a.playbook_result_id = r.id
 JOIN conversations c ON c.kind = 'meeting' AND c.conversation_id = r.meeting_id

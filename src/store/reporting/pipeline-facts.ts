@@ -5,7 +5,7 @@ import type { Prepare } from '../database/sqlite-types.ts'
 import { listsBy } from './derivation.ts'
 import { plain } from './field-guesses.ts'
 import type { ReportConfig } from './report-settings.ts'
-import { idIn, type RecordSource, roleValues, textLiteral } from './roles-in-table.ts'
+import { finiteReal, idIn, type RecordSource, roleValues, textLiteral } from './roles-in-table.ts'
 import { type DealOutcome, outcomeOfName, type StageFacts } from './stage-outcomes.ts'
 
 /** Reads the pipelines and stages of a CRM, and what the deals in them say. */
@@ -132,8 +132,8 @@ function recordsOf(
     name === undefined || /["\\]/.test(name) ? 'NULL' : `fields ->> ${textLiteral(`$."${name}"`)}`
   const names = ['NULL', 'NULL', ...named.map(each => `nullif(${json(each)}, '')`)]
   const found = prepare<NamedRecord>(
-    `SELECT id, coalesce(${names.join(', ')}) AS name, CAST(${json(position)} AS REAL) AS position,
-       CAST(${json(probability)} AS REAL) AS probability, CAST(${idIn(json(parent))} AS TEXT) AS parent, _deleted_at IS NOT NULL AS isDeleted
+    `SELECT id, coalesce(${names.join(', ')}) AS name, ${finiteReal(json(position))} AS position,
+       ${finiteReal(json(probability))} AS probability, CAST(${idIn(json(parent))} AS TEXT) AS parent, _deleted_at IS NOT NULL AS isDeleted
      FROM crm_records WHERE object = ? ORDER BY id`,
   ).all(target)
   const known = new Set(found.map(({ id }) => id))

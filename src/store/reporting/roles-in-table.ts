@@ -92,7 +92,20 @@ export const localDay = (instant: string): string =>
       ORDER BY c.utc_from DESC LIMIT 1)
     FROM (SELECT strftime('%Y-%m-%dT%H:%M:%fZ', ${instant}) AS instant) i)`
 
-const DAY_FORM = "'[0-9][0-9][0-9][0-9]-[0-1][0-9]-[0-3][0-9]*'"
+/**
+ * SQL for the day at the start of a text; NULL unless it is a day of the calendar from the year 1 on. For February 30
+ * SQLite's `date` returns a day of March.
+ */
+const realDay = (text: string): string =>
+  `CASE WHEN date(substr(${text}, 1, 10)) = substr(${text}, 1, 10) AND ${text} >= '0001' THEN substr(${text}, 1, 10) END`
+
+/** SQL for the local day of a text that may be no instant. SQLite's functions also accept 24:59. */
+const realLocalDay = (text: string): string =>
+  `CASE WHEN ${realDay(text)} IS NOT NULL AND substr(${text}, 12, 8) <= '24:00:00' THEN ${localDay(text)} END`
+
+/** SQL for a number as REAL; NULL for one beyond the range of a double, which SQLite takes for infinite. */
+export const finiteReal = (value: string): string =>
+  `CAST(nullif(nullif(CAST(${value} AS REAL), 9e999), -9e999) AS REAL)`
 
 /**
  * By role: SQL for the role's value, with the type that the role has in every workspace. NULL for a role without a
@@ -121,13 +134,10 @@ function typed(
 ): string {
   if (value === undefined)
     return kind === 'number' || kind === 'boolean' ? 'CAST(NULL AS REAL)' : 'CAST(NULL AS TEXT)'
-  if (kind === 'number') return `CAST(${value} AS REAL)`
+  if (kind === 'number') return finiteReal(value)
   if (kind === 'boolean')
     return `CASE lower(CAST(${value} AS TEXT)) WHEN '1' THEN 1 WHEN 'true' THEN 1 WHEN '0' THEN 0 WHEN 'false' THEN 0 END`
-  if (kind === 'day')
-    return form === 'timestamp'
-      ? localDay(value)
-      : `CASE WHEN ${value} GLOB ${DAY_FORM} THEN substr(${value}, 1, 10) END`
+  if (kind === 'day') return form === 'timestamp' ? realLocalDay(value) : `CAST(${realDay(value)} AS TEXT)`
   if (form === 'relation') return `CAST(${idIn(value)} AS TEXT)`
   return `CAST(nullif(trim(CAST(${value} AS TEXT)), '') AS TEXT)`
 }
