@@ -132,6 +132,8 @@ test.each<[CrmForm, string, unknown]>([
   ['text', '{"a":[1,12345678901234567890]}', '{"a":[1,12345678901234567890]}'],
   ['text', 'true', 'true'],
   ['text', 'null', null],
+  ['relation', '"C2A1E6B4-0D8E-4F57-9B3A-5E7F1A2B3C4D"', 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d'],
+  ['relation', '"Won"', 'Won'],
   ['boolean', 'true', 1],
   ['boolean', '0', 0],
   ['boolean', '"true"', 1],

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { decodeJson } from '../../src/base/json.ts'
+import { dealViews } from '../../src/store/views/deal-views.ts'
+import { replaceViews } from '../../src/store/views/replace.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
 const DAY = (day: number) => `2026-01-${String(day).padStart(2, '0')}T00:00:00.000Z`
@@ -37,6 +39,13 @@ async function dealsWith(field: string, target: string | null = 'stage'): Promis
   return store
 }
 
+/** As with `crm.tables = false`. */
+const withoutTypedTables = (store: TemporaryStore) =>
+  store.atomically(() => {
+    store.db.exec('UPDATE crm_objects SET table_name = NULL; UPDATE crm_fields SET column_name = NULL')
+    replaceViews(store.db, dealViews(store.db))
+  })
+
 const STAYS = `SELECT deal_id, from_stage, stage_id, stage, known_from, entered_at, left_at, is_current,
   iif(left_at IS NULL, NULL, days) AS days FROM deal_stage_history ORDER BY deal_id, known_from`
 
@@ -64,6 +73,31 @@ test.each([
     stay('moved', 'unknown', 9, null, { from_stage: 'The second', entered_at: DAY(9) }),
     stay('stayed', 'first', 3, null),
   ])
+})
+
+test('the stage history is the same without typed tables', async () => {
+  const store = await dealsWith('stage_id')
+  const typed = store.all(STAYS)
+  withoutTypedTables(store)
+  expect(store.all(STAYS)).toEqual(typed)
+})
+
+test('a stage whose UUID comes in another letter case is the same stage', async () => {
+  const store = temporaryStore()
+  const [first, second] = ['c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d', 'f5d4b9e7-30b1-4280-8e6d-81a24d5e6f70']
+  putObject(store, 'deal', [relation('stage_id', 'stage')])
+  putObject(store, 'stage', [NAME])
+  putRecord(store, 'stage', first, { name: 'The first' })
+  putRecord(store, 'stage', second, { name: 'The second' })
+  putRecord(store, 'deal', 'a', { stage_id: first.toUpperCase() }, 2)
+  putRecord(store, 'deal', 'a', { stage_id: first }, 3)
+  putRecord(store, 'deal', 'a', { stage_id: second.toUpperCase() }, 4)
+  await store.crmTables.finish()
+  expect(store.all('SELECT stage_id, stage, left_at FROM deal_stage_history ORDER BY known_from')).toEqual([
+    { stage_id: first, stage: 'The first', left_at: DAY(4) },
+    { stage_id: second, stage: 'The second', left_at: null },
+  ])
+  expect(store.column('SELECT stage_id FROM crm_deal')).toEqual([second])
 })
 
 test('the stage history exists and is empty when deals have no stages', () => {
@@ -193,6 +227,8 @@ test('a stage that is nested thousands of levels deep leaves the history of the 
   putRecord(store, 'deal', 'deep', { stage_id: deep(1) }, 2)
   putRecord(store, 'deal', 'deep', { stage_id: deep(2) }, 3)
   expect(store.all("SELECT * FROM deal_stage_history WHERE deal_id <> 'deep'")).toEqual(readable)
+  withoutTypedTables(store)
+  expect(store.all("SELECT * FROM deal_stage_history WHERE deal_id <> 'deep'")).toHaveLength(readable.length)
 })
 
 test('the timeline of a deal keeps a meeting that is withheld, without its title', async () => {

@@ -1,11 +1,12 @@
 import { canonicalInstant } from '../../base/instant.ts'
 import { decodeJson, encodeJson, exactNumber } from '../../base/json.ts'
 import { safeText } from '../../base/safe-text.ts'
+import { canonicalId } from '../../base/uuid.ts'
 
 /** Maps the fields of a CRM object to the columns of its typed table: names, types and values. Pure. */
 
 /** The kind of values in a column. */
-export type CrmForm = 'text' | 'number' | 'boolean' | 'timestamp' | 'date'
+export type CrmForm = 'text' | 'number' | 'boolean' | 'timestamp' | 'date' | 'relation'
 
 /** A row of `crm_fields`. */
 export interface CrmField {
@@ -22,9 +23,8 @@ export interface CrmColumn {
   /** Name of the field: a key of `crm_records.fields`. */
   field: string
   column: string
+  /** A relation gets an index. */
   form: CrmForm
-  /** True for a relation, which gets an index. */
-  indexed: boolean
 }
 
 /** A value for better-sqlite3, which stores a number as REAL and a bigint as INTEGER. */
@@ -42,6 +42,7 @@ export const SQL_TYPES: Readonly<Record<CrmForm, string>> = {
   text: 'TEXT',
   timestamp: 'TEXT',
   date: 'TEXT',
+  relation: 'TEXT',
   boolean: 'INTEGER',
   number: 'ANY',
 }
@@ -89,8 +90,7 @@ export function columnsForFields(
   return shown.map(({ name, type, isRelation }) => ({
     field: name,
     column: kept.get(name) ?? taken.take(identifier(name)),
-    form: isRelation ? 'text' : formOf(type),
-    indexed: isRelation,
+    form: isRelation ? 'relation' : formOf(type),
   }))
 }
 
@@ -171,6 +171,7 @@ const CELLS: Readonly<Record<CrmForm, (value: NonNullable<unknown>) => CrmCell>>
   text: asText,
   timestamp: value => (typeof value === 'string' ? canonicalInstant(value) : undefined) ?? asText(value),
   date: asText,
+  relation: value => canonicalId(asText(value)),
   boolean: value => BOOLEANS.get(value) ?? null,
   number: asNumber,
 }

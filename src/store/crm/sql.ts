@@ -61,7 +61,7 @@ export function createTable(
     ...TRAILING_COLUMNS.map(column => `${quote(column)} TEXT`),
   ]
   db.exec(`CREATE TABLE ${quote(table)} (\n  ${definitions.join(',\n  ')}\n) STRICT`)
-  const indexed = columns.filter(({ indexed }) => indexed)
+  const indexed = columns.filter(({ form }) => form === 'relation')
   if (indexed.length === 0) return
   const names = namesInUse(db)
   for (const { column } of indexed) {

@@ -145,7 +145,7 @@ function withoutDropped(db: Sqlite, state: CrmTableState | undefined): CrmTableS
 
 function sameColumns(some: readonly CrmColumn[], others: readonly CrmColumn[]): boolean {
   const text = (columns: readonly CrmColumn[]) =>
-    JSON.stringify(columns.map(({ field, column, form, indexed }) => [field, column, form, indexed]))
+    JSON.stringify(columns.map(({ field, column, form }) => [field, column, form]))
   return text(some) === text(others)
 }
 

@@ -23,3 +23,11 @@ export function isRow(columns: readonly string[]): string {
 export function isLive({ kind }: Pick<Table, 'kind'>): string {
   return kind === 'entity' ? '_deleted_at IS NULL' : 'true'
 }
+
+/** SQL text. A NUL, at which SQLite ends a statement, is replaced: the text then matches nothing. */
+export const textLiteral = (value: string): string =>
+  `'${value.replaceAll("'", "''").replaceAll('\0', '\uFFFD')}'`
+
+/** SQL that turns an id as the CRM sent it into the id of a row: UUIDs are in lower case. */
+export const idIn = (value: string): string =>
+  `CASE WHEN length(${value}) = 36 AND ${value} LIKE '________-____-____-____-____________' THEN lower(${value}) ELSE ${value} END`

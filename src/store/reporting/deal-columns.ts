@@ -1,5 +1,5 @@
+import { textLiteral } from '../database/sql.ts'
 import type { StoredSettings } from './report-settings.ts'
-import { textLiteral } from './roles-in-table.ts'
 
 /**
  * SQL for the columns that `deals` (today) and `deal_versions` (any day) share, so that the columns mean the same in

@@ -1,11 +1,11 @@
 import { CRM_ROLES } from '../../config/crm-roles.ts'
 import { createCrmFieldReader, NAME_FIELDS } from '../crm/sql.ts'
-import { quote } from '../database/sql.ts'
+import { idIn, quote, textLiteral } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { listsBy } from './derivation.ts'
 import { plain } from './field-guesses.ts'
 import type { ReportConfig } from './report-settings.ts'
-import { finiteReal, idIn, type RecordSource, roleValues, textLiteral } from './roles-in-table.ts'
+import { finiteReal, type RecordSource, roleValues } from './roles-in-table.ts'
 import { type DealOutcome, outcomeOfName, type StageFacts } from './stage-outcomes.ts'
 
 /** Reads the pipelines and stages of a CRM, and what the deals in them say. */

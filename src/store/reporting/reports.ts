@@ -6,6 +6,7 @@ import { quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import { createMeta, META } from '../sync/meta.ts'
+import { dealViews } from '../views/deal-views.ts'
 import { replaceViews } from '../views/replace.ts'
 import { type CalendarDay, type CalendarRules, calendarDays } from './calendar-days.ts'
 import { createColumnValues } from './column-values.ts'
@@ -75,7 +76,7 @@ export function createReports({ db, prepare, clock, changes, transaction, commit
     replaceRows(prepare, 'calendar', calendar(config.calendar, years))
     meta.set(META.reportProblems, JSON.stringify(problems))
     meta.set(META.percentWithoutPipeline, JSON.stringify(isPercentWithout))
-    replaceViews(db, reportViews(db))
+    replaceViews(db, [...dealViews(db), ...reportViews(db)])
     return problems
   }
 

@@ -1,8 +1,8 @@
 import { CRM_ROLES, type CrmRoles, type RoleObject } from '../../config/crm-roles.ts'
-import { type CrmCell, cellOf, formOf } from '../crm/columns.ts'
+import { type CrmCell, type CrmForm, cellOf, formOf } from '../crm/columns.ts'
 import { createCrmFieldReader } from '../crm/sql.ts'
 import { hasTable } from '../database/existing-tables.ts'
-import { quote } from '../database/sql.ts'
+import { idIn, quote, textLiteral } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 
 /**
@@ -18,7 +18,7 @@ export interface RecordSource {
   live: string
   /** SQL for the value of a field, of whatever type; undefined when records have no such field. */
   column(field: string): string | undefined
-  formOf(field: string): ReturnType<typeof formOf> | 'relation'
+  formOf(field: string): CrmForm
   /** An earlier value of a field, as the field's column would store it. */
   cell(field: string, value: unknown): CrmCell
   /** The table of the records, and the column by which `NotedChanges` identifies a record. */
@@ -31,7 +31,7 @@ export function recordSource(db: Sqlite, object: string | null | undefined): Rec
   const fields = new Map(
     createCrmFieldReader(sql => db.prepare(sql))(object).map(field => [field.name, field] as const),
   )
-  const form = (name: string) => {
+  const form = (name: string): CrmForm => {
     const field = fields.get(name)
     return field?.isRelation ? 'relation' : formOf(field?.type ?? null)
   }
@@ -49,10 +49,7 @@ export function recordSource(db: Sqlite, object: string | null | undefined): Rec
         return name ? `t.${quote(name)}` : undefined
       },
       formOf: form,
-      cell(field, value) {
-        const known = form(field)
-        return cellOf(known === 'relation' ? 'text' : known, value)
-      },
+      cell: (field, value) => cellOf(form(field), value),
       noted: { table, column: 'id' },
     }
   }
@@ -74,14 +71,6 @@ function jsonCell(value: unknown): CrmCell {
   if (typeof value === 'boolean') return Number(value)
   return cellOf(typeof value === 'number' ? 'number' : 'text', value)
 }
-
-/** SQL text. A NUL, at which SQLite ends a statement, is replaced: the text then matches nothing. */
-export const textLiteral = (value: string): string =>
-  `'${value.replaceAll("'", "''").replaceAll('\0', '\uFFFD')}'`
-
-/** SQL that turns an id as the CRM sent it into the id of a row: UUIDs are in lower case. */
-export const idIn = (value: string): string =>
-  `CASE WHEN length(${value}) = 36 AND ${value} LIKE '________-____-____-____-____________' THEN lower(${value}) ELSE ${value} END`
 
 /**
  * SQL for the local day of an instant, which may be a query; NULL for an instant outside of the calendar. The innermost
@@ -127,11 +116,7 @@ export function roleValues<O extends RoleObject>(
   return Object.fromEntries(values) as Record<string & keyof (typeof CRM_ROLES)[O], string>
 }
 
-function typed(
-  kind: string,
-  value: string | undefined,
-  form: ReturnType<RecordSource['formOf']> | undefined,
-): string {
+function typed(kind: string, value: string | undefined, form: CrmForm | undefined): string {
   if (value === undefined)
     return kind === 'number' || kind === 'boolean' ? 'CAST(NULL AS REAL)' : 'CAST(NULL AS TEXT)'
   if (kind === 'number') return finiteReal(value)

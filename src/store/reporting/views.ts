@@ -1,6 +1,6 @@
 import type { RoleObject } from '../../config/crm-roles.ts'
 import { NAME_FIELDS } from '../crm/sql.ts'
-import { quote } from '../database/sql.ts'
+import { quote, textLiteral } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { META, readMeta } from '../sync/meta.ts'
 import type { View } from '../views/replace.ts'
@@ -10,7 +10,7 @@ import type { Deriving } from './derivation.ts'
 import { absentReportObjects } from './derived-tables.ts'
 import { PERIODS, TODAY } from './periods.ts'
 import { rolesOf, type StoredSettings, storedSettings } from './report-settings.ts'
-import { localDay, type RecordSource, recordSource, roleValues, textLiteral } from './roles-in-table.ts'
+import { localDay, type RecordSource, recordSource, roleValues } from './roles-in-table.ts'
 
 /**
  * The views for reports, made of `report_settings`. They are replaced when the settings or the columns of typed tables

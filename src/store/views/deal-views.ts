@@ -1,5 +1,5 @@
 import { hasColumn } from '../database/existing-tables.ts'
-import { quote } from '../database/sql.ts'
+import { idIn, quote, textLiteral } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import type { View } from './replace.ts'
 
@@ -64,78 +64,104 @@ WHERE c.object = '${DEAL}' AND EXISTS (SELECT 1 FROM crm_records r
 interface Stages {
   /** The field of a deal that holds the id of its stage. */
   field: string
-  /** The typed table of deals. */
-  deals: string
-  /** The column of `field` in the table `deals`. */
-  column: string
+  /** SQL for the stage of the deal `r` of `crm_records`, and the join that it needs. */
+  current: string
+  join: string
   /** SQL for the name of a stage. @param id SQL for the stage's id */
   name(id: string): string
 }
 
-/** Undefined while the typed table of deals does not exist or has no column for the stage. */
+/** Undefined while deals have no field with their stage. */
 function stagesOf(db: Sqlite): Stages | undefined {
   if (!hasColumn(db, 'crm_fields', 'column_name')) return undefined
-  const found = db.prepare<unknown[], StageColumn>(STAGE_COLUMN).get()
+  const found = db.prepare<unknown[], StageField>(STAGE_FIELD).get()
   if (!found) return undefined
+  const { field, table, column } = found
   const named = db.prepare<unknown[], { table: string; column: string }>(NAME_OF_STAGES).get()
-  return {
-    ...found,
-    name: id =>
-      named ? `(SELECT n.${quote(named.column)} FROM ${quote(named.table)} n WHERE n."id" = ${id})` : 'NULL',
-  }
+  const name = (id: string) =>
+    named
+      ? `(SELECT n.${quote(named.column)} FROM ${quote(named.table)} n WHERE n."id" = ${id})`
+      : `(SELECT coalesce(${fieldIn('n', 'name')}, ${fieldIn('n', 'label')}) FROM crm_records n WHERE n.object = '${STAGE}' AND n.id = ${id})`
+  if (table !== null && column !== null)
+    return {
+      field,
+      current: `d.${quote(column)}`,
+      join: `JOIN ${quote(table)} d ON d."id" = r.id`,
+      name,
+    }
+  // A path in JSON cannot name this field.
+  if (/["\\]/.test(field)) return undefined
+  return { field, current: fieldIn('r', field), join: '', name }
 }
 
-type StageColumn = Pick<Stages, 'field' | 'deals' | 'column'>
-
-const COLUMNS_OF = (object: string) =>
-  `FROM crm_objects o JOIN crm_fields f ON f.object = o.name
-   WHERE o.name = '${object}' AND o.table_name IS NOT NULL AND f.column_name IS NOT NULL`
+interface StageField {
+  field: string
+  /** Null without a typed table, and for a field that has no column in it. */
+  table: string | null
+  column: string | null
+}
 
 /** Finds the field with a deal's stage: the relation to the object `stage`, else the field named `stage_id`. */
-const STAGE_COLUMN = `
-SELECT f.name AS field, o.table_name AS deals, f.column_name AS column ${COLUMNS_OF(DEAL)}
-  AND (f.relation_target_object = '${STAGE}' OR f.name = 'stage_id') AND instr(f.name, char(0)) = 0
+const STAGE_FIELD = `
+SELECT f.name AS field, o.table_name AS "table", f.column_name AS column
+FROM crm_objects o JOIN crm_fields f ON f.object = o.name
+WHERE o.name = '${DEAL}' AND (f.relation_target_object = '${STAGE}' OR f.name = 'stage_id') AND instr(f.name, char(0)) = 0
 ORDER BY f.relation_target_object IS NOT '${STAGE}', f.is_active = 0, f.name <> 'stage_id', f.position LIMIT 1`
 
 const NAME_OF_STAGES = `
-SELECT o.table_name AS "table", f.column_name AS column ${COLUMNS_OF(STAGE)}
+SELECT o.table_name AS "table", f.column_name AS column
+FROM crm_objects o JOIN crm_fields f ON f.object = o.name
+WHERE o.name = '${STAGE}' AND o.table_name IS NOT NULL AND f.column_name IS NOT NULL
   AND f.name IN ('name', 'label') ORDER BY f.name = 'label' LIMIT 1`
-
-const columnsWith = ({
-  name,
-}: Stages) => `s.deal_id, s.from_stage_id, CAST(${name('s.from_stage_id')} AS TEXT) AS from_stage,
-  s.stage_id, CAST(${name('s.stage_id')} AS TEXT) AS stage, s.entered_at, s.left_at, s.known_from,
-  CAST(s.left_at IS NULL AS INTEGER) AS is_current,
-  CAST(round(julianday(coalesce(s.left_at, CURRENT_TIMESTAMP)) - julianday(s.known_from), 3) AS REAL) AS days`
 
 /**
  * SQL that turns a JSON value into an id as the typed table stores it: text, with every digit of a number. Only strings
  * are parsed as JSON, because the whole query would fail at a value that is nested deeper than 1,000 levels.
  */
-const idIn = (json: string) =>
+const idInJson = (json: string) =>
   `CAST(CASE WHEN ${json} GLOB '"*' THEN ${json} ->> '$' ELSE nullif(${json}, 'null') END AS TEXT)`
+
+/** SQL for the id or name in a field of a record. JSON that is nested too deep counts as having none. */
+const fieldIn = (record: string, field: string) =>
+  idInJson(
+    `(CASE WHEN json_valid(${record}.fields) THEN CAST((${record}.fields -> ${textLiteral(`$."${field}"`)}) AS TEXT) END)`,
+  )
+
+/** SQL that leaves out changes which only write a UUID in another letter case. */
+const isMove = (change: string) =>
+  `NOT coalesce(${change}.old_value LIKE '"________-____-____-____-____________"' AND lower(${change}.old_value) = lower(${change}.new_value), false)`
+
+const columnsWith = ({ name }: Stages) => {
+  const [from, to] = [idIn('s.from_stage_id'), idIn('s.stage_id')]
+  return `s.deal_id, CAST(${from} AS TEXT) AS from_stage_id, CAST(${name(from)} AS TEXT) AS from_stage,
+  CAST(${to} AS TEXT) AS stage_id, CAST(${name(to)} AS TEXT) AS stage, s.entered_at, s.left_at, s.known_from,
+  CAST(s.left_at IS NULL AS INTEGER) AS is_current,
+  CAST(round(julianday(coalesce(s.left_at, CURRENT_TIMESTAMP)) - julianday(s.known_from), 3) AS REAL) AS days`
+}
 
 /** One row per stay in a stage: the stage in which each deal was first read, then each change that parley observed. */
 function stageHistory(stages: Stages | undefined): string {
   if (!stages) return NO_STAGES
-  const field = `'${stages.field.replaceAll("'", "''")}'`
+  const field = textLiteral(stages.field)
   // Selects the column itself: with min(), the column of the view would have no declared type.
   const firstChange = (after = '') =>
     `(SELECT n.observed_at FROM crm_record_changes n
-    WHERE n.object = '${DEAL}' AND n.record_id = r.id AND n.field = ${field}${after} ORDER BY n.observed_at LIMIT 1)`
+    WHERE n.object = '${DEAL}' AND n.record_id = r.id AND n.field = ${field}${after} AND ${isMove('n')}
+    ORDER BY n.observed_at LIMIT 1)`
   return `SELECT ${columnsWith(stages)}
 FROM (
   SELECT r.id AS deal_id, NULL AS from_stage_id,
-    CAST(CASE WHEN c.field IS NULL THEN d.${quote(stages.column)} ELSE ${idIn('c.old_value')} END AS TEXT) AS stage_id,
+    CAST(CASE WHEN c.field IS NULL THEN ${stages.current} ELSE ${idInJson('c.old_value')} END AS TEXT) AS stage_id,
     NULL AS entered_at, c.observed_at AS left_at, r._first_seen_at AS known_from
-  FROM crm_records r JOIN ${quote(stages.deals)} d ON d."id" = r.id
+  FROM crm_records r ${stages.join}
   LEFT JOIN crm_record_changes c ON c.object = '${DEAL}' AND c.record_id = r.id AND c.field = ${field}
     AND c.observed_at = ${firstChange()}
   WHERE r.object = '${DEAL}' AND r._deleted_at IS NULL
   UNION ALL
-  SELECT r.id, ${idIn('c.old_value')}, ${idIn('c.new_value')}, c.observed_at,
+  SELECT r.id, ${idInJson('c.old_value')}, ${idInJson('c.new_value')}, c.observed_at,
     ${firstChange(' AND n.observed_at > c.observed_at')}, c.observed_at
   FROM crm_records r JOIN crm_record_changes c ON c.object = '${DEAL}' AND c.record_id = r.id AND c.field = ${field}
+    AND ${isMove('c')}
   WHERE r.object = '${DEAL}' AND r._deleted_at IS NULL
 ) s WHERE s.stage_id IS NOT NULL`
 }
