@@ -53,7 +53,7 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
     new Option('--check', CHECK_HELP).conflicts('json'),
     new Option(
       '--fields',
-      'list the fields that the API has sent and that parley does not know, or with values that do not fit',
+      'list the fields that the API has sent and that parley does not know, or with values that do not fit; it does not check the values of CRM fields',
     ).conflicts(['json', 'check']),
     new Option(
       '--max-age <time>',
@@ -108,9 +108,12 @@ async function printFields({ stdout }: CommandContext, path: string): Promise<Ex
     drift.length === 0
       ? ['Every field that the API has sent is declared, and every value fits.']
       : [...table(columns, drift), 'Their values are in the column _extra of the table.']
-  stdout.write(`${lines.join('\n')}\n`)
+  stdout.write(`${[...lines, CRM_VALUES].join('\n')}\n`)
   return EXIT_STATUS.done
 }
+
+const CRM_VALUES =
+  'The values of CRM fields are not checked: one that does not fit the type of its field is NULL in the typed table, and crm_records.fields has it.'
 
 async function printFleet(
   { stdout, cwd }: CommandContext,
