@@ -1,4 +1,5 @@
 import { type Clock, isoInstant } from '../base/clock.ts'
+import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import { completeSentence } from '../health/completeness.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { refuseOlder } from '../store/file/open.ts'
@@ -79,7 +80,10 @@ export interface TableSummary {
   bytes_written: number
 }
 
-/** @throws StopError (exit status 64) for an unknown table, 73 when something cannot be read or written */
+/**
+ * @throws StopError (exit status 64) for an unknown table or a part of another warehouse's export, 73 when something
+ * cannot be read or written
+ */
 export async function exportWarehouse(options: ExportOptions): Promise<ExportSummary> {
   const { db, target } = options
   if (appliedMigrations(db).length === 0) throw noWarehouseError(db.name)
@@ -111,7 +115,9 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
   const completeness = readCompleteness(db)
   const all = [...presentTables(db), ...exportedCrmTables(db)]
   const chosen = chosenTables(all, options.tables)
+  const warehouse = { identity: readMeta(db, META.identity) ?? null, workspace: workspaceOf(db) ?? null }
   const before = target.readManifest()
+  if (before && isPartial(options) && !isExportOf(before, warehouse)) throw otherWarehouseError(target)
   const earlier = before?.tables ?? []
   const stale: string[] = []
   const written: (readonly [ManifestTable, TableOutcome])[] = []
@@ -130,7 +136,8 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
   const manifest: Manifest = {
     format: FORMAT,
     parley: options.version,
-    workspace: workspaceOf(db) ?? null,
+    warehouse: warehouse.identity,
+    workspace: warehouse.workspace,
     schema_version: appliedMigrations(db).length,
     exported_at: exportedAt,
     purged_at: purgedAtOf(options, before),
@@ -157,14 +164,32 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
 }
 
 /** If files are left out, the earlier value stays, which holds for them. */
-function purgedAtOf(
-  { db, tables, since }: ExportOptions,
-  before: Pick<Manifest, 'purged_at'> | undefined,
-): string | null {
-  const isPartial = tables !== undefined || since !== undefined
-  if (isPartial && before) return before.purged_at ?? null
-  return readMeta(db, META.purgedAt) ?? null
+function purgedAtOf(options: ExportOptions, before: Pick<Manifest, 'purged_at'> | undefined): string | null {
+  if (isPartial(options) && before) return before.purged_at ?? null
+  return readMeta(options.db, META.purgedAt) ?? null
 }
+
+/** Whether files of an earlier export may stay unread. */
+const isPartial = ({ tables, since }: ExportOptions): boolean => tables !== undefined || since !== undefined
+
+/** A manifest of an earlier version does not name the warehouse. Then the workspace decides, where both are known. */
+function isExportOf(
+  before: Manifest,
+  { identity, workspace }: { identity: string | null; workspace: Manifest['workspace'] },
+): boolean {
+  if (before.warehouse) return before.warehouse === identity
+  return !before.workspace || !workspace || before.workspace.id === workspace.id
+}
+
+const otherWarehouseError = ({ path }: Target): StopError =>
+  new StopError(
+    `${path} has the export of another warehouse, of which --tables or --since would keep files`,
+    {
+      code: 'export-other-warehouse',
+      hint: 'Export all tables and months, which replaces that export, or export to another folder. Nothing was changed.',
+      exitStatus: EXIT_STATUS.usage,
+    },
+  )
 
 function tableWork(options: ExportOptions, where: Omit<ExportProgress, 'rows'>): TableWork {
   let rows = 0

@@ -21,6 +21,8 @@ export const MANIFEST = 'manifest.json'
 export interface Manifest {
   format: typeof FORMAT
   parley: string
+  /** The id of the warehouse, which a copy keeps. Manifests of earlier versions have none. */
+  warehouse?: string | null
   /** Null for an empty warehouse. */
   workspace: Workspace | null
   /** Number of migrations that were applied to the warehouse. */

@@ -266,6 +266,37 @@ describe('the folder of an export', () => {
     expect(contents(target)).toEqual(contents(own))
   })
 
+  test('a part of another warehouse is refused, also where an earlier version wrote the manifest', async () => {
+    const [store, other] = [temporaryStore(), temporaryStore()]
+    const target = emptyTarget()
+    const holds = ({ state }: TemporaryStore, id: string) =>
+      state.setMeta('workspace', JSON.stringify({ id, base_url: 'https://api.example.com' }))
+    holds(store, 'w')
+    await exportTo(store.path, target)
+    const before = contents(target)
+    const parts = [{ tables: ['members'] }, { since: '2026-01-01T00:00:00.000Z' }]
+    const refused = async () => {
+      for (const part of parts)
+        await expect(exportTo(other.path, target, part)).rejects.toMatchObject({
+          code: 'export-other-warehouse',
+          exitStatus: 64,
+        })
+      expect(contents(target)).toEqual(before)
+    }
+    holds(other, 'w')
+    await refused()
+    const { warehouse: _, ...earlier } = manifestOf(target)
+    const asEarlier = () => writeFileSync(join(target, 'manifest.json'), JSON.stringify(earlier))
+    asEarlier()
+    holds(other, 'v')
+    await refused()
+    for (const part of parts) {
+      asEarlier()
+      await exportTo(store.path, target, part)
+      await exportTo(store.path, target, part)
+    }
+  })
+
   test('a folder with foreign files is refused and not changed', async () => {
     const store = temporaryStore()
     const target = emptyTarget()
