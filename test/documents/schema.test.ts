@@ -45,6 +45,13 @@ test.each([...told])('the schema page has every column of %s', (table, columns) 
   expect(columns).toEqual(columnsOf(table).filter(name => !isGeneral(name)))
 })
 
+test('examples of the schema page add up or rank amounts within a currency, or as amount_reporting', () => {
+  const blocks = [...page.matchAll(/^```\w[^\n]*\n(.*?)^```/gms)].map(([, block = '']) => block)
+  const examples = blocks.filter(block => /(sum\(|ORDER BY|agg\().*\bamount\b|\bamount\b.*agg\(/.test(block))
+  expect(examples.length).toBeGreaterThan(2)
+  expect(examples.filter(block => !block.includes('currency'))).toEqual([])
+})
+
 test('every link within the schema page leads to one of its headings', () => {
   const headings = [...page.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
     title
