@@ -30,7 +30,7 @@ import {
 } from './iceberg/metadata.ts'
 import { metadataAddress, metadataFolder, type TableVersion, writeMetadata } from './metadata-file.ts'
 import { PARTS_PROPERTY, type PartNote, type PublishedPart, type PublishedState } from './published-state.ts'
-import { type PublishedTable, readPartDigests } from './published-tables.ts'
+import { type PublishedTable, readPartDigests, TABLE_PROPERTY } from './published-tables.ts'
 import type { PartName, PartReader } from './row-ranges.ts'
 import type { Storage } from './storage/storage.ts'
 import { ERASED_PROPERTY } from './sweep.ts'
@@ -60,15 +60,18 @@ export interface TablePublishing extends PartitionReading {
   tableProperties: Readonly<Record<string, string>>
 }
 
+/** `publish --json` prints it, without the metadata. */
 export interface TablePublication extends TableVersion {
+  /** The name of the table in the warehouse. */
+  table: string
   /** The snapshot that readers of this publication see. */
-  snapshotId: number
+  snapshot_id: number
   rows: number
   bytes: number
   files: number
-  filesWritten: number
-  rowsWritten: number
-  bytesWritten: number
+  files_written: number
+  rows_written: number
+  bytes_written: number
 }
 
 /** A table whose files are written. In a target that is not a folder, they may still be uploading. */
@@ -100,13 +103,14 @@ export async function writeTable(
       isHinted: before.isHinted,
       async commit(turn) {
         await turn
-        return publicationOf(before, parts, [])
+        return publicationOf(table, before, parts, [])
       },
     }
   return {
     bytesWritten,
     isHinted: false,
-    commit: async turn => publicationOf(await commit(writing, { before, parts }, turn), parts, written),
+    commit: async turn =>
+      publicationOf(table, await commit(writing, { before, parts }, turn), parts, written),
   }
 }
 
@@ -299,7 +303,12 @@ async function commit(
       at: nextInstant(base, writing.clock.now()),
     }),
     evolved,
-    properties: { ...properties, ...tableProperties, [PARTS_PROPERTY]: JSON.stringify(notes) },
+    properties: {
+      ...properties,
+      ...tableProperties,
+      [TABLE_PROPERTY]: table.read.name,
+      [PARTS_PROPERTY]: JSON.stringify(notes),
+    },
     kept,
     replaces: before && metadataAddress(storage, folder, before.version),
   })
@@ -353,21 +362,23 @@ function snapshotOf(
 }
 
 function publicationOf(
+  { read }: PublishedTable,
   { folder, metadata, version }: TableVersion,
   parts: readonly PublishedPart[],
   written: readonly PublishedPart[],
 ): TablePublication {
   return {
+    table: read.name,
     folder,
     metadata,
     version,
-    snapshotId: metadata['current-snapshot-id'],
+    snapshot_id: metadata['current-snapshot-id'],
     rows: rowCount(parts),
     bytes: byteCount(parts),
     files: parts.length,
-    filesWritten: written.length,
-    rowsWritten: rowCount(written),
-    bytesWritten: byteCount(written),
+    files_written: written.length,
+    rows_written: rowCount(written),
+    bytes_written: byteCount(written),
   }
 }
 

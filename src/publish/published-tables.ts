@@ -103,6 +103,12 @@ function columnsForReaders(columns: readonly ExportColumn[]): ExportColumn[] {
 }
 
 /**
+ * The property with the name of the table in the warehouse, which may have characters that its folder cannot have.
+ * Metadata of earlier versions do not have it.
+ */
+export const TABLE_PROPERTY = 'parley.table'
+
+/**
  * A table of the target that is no longer published, such as that of a deleted CRM object. It is published without
  * rows, so that it does not look current. Its files go with the publications that show them.
  */
@@ -110,7 +116,7 @@ export function droppedTable(folder: string, metadata: TableMetadata): Published
   const schema = metadata.schemas.find(one => one['schema-id'] === metadata['current-schema-id'])
   const columns = columnsWithFields(schema?.fields ?? [])
   const read: ExportTable = {
-    name: folder,
+    name: metadata.properties[TABLE_PROPERTY] ?? folder,
     folder,
     resource: null,
     columns: columns.map(({ name, kind }) => ({ name, kind })),

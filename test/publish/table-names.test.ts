@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { namesWithoutTable, publishedTables } from '../../src/publish/published-tables.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
+import { metadataOf } from './lake-reader.ts'
+import { newLake, publishTo } from './publishing.ts'
 
 /** A warehouse that has read the list of CRM objects to its end, and the records of one of two. */
 async function withDeals(): Promise<TemporaryStore> {
@@ -52,4 +54,25 @@ describe('a name that no table has', () => {
     expect(chosen(store, 'crm_lead', 'members')).toEqual(['members'])
     expect(() => chosen(store, 'lead')).toThrow(expect.objectContaining({ code: 'unknown-table' }))
   })
+})
+
+test('the table of an object with odd characters is published with its name, also once it is dropped', async () => {
+  const store = temporaryStore()
+  const lake = await newLake()
+  store.put('crm_objects', [{ name: '契約書', fields: [] }], { requested: '契約書' })
+  store.put('crm_records', [{ id: 'r', object: '契約書', fields: {} }], { requested: '契約書' })
+  await store.crmTables.finish()
+  for (const [tables, files] of [
+    [undefined, 1],
+    [['members'], 0],
+  ] as const) {
+    const summary = await publishTo(store.path, lake, { tables })
+    const found = summary.tables.find(({ table }) => table === 'crm_契約書')
+    expect(found).toMatchObject({
+      folder: expect.stringMatching(/^crm__-[0-9a-f]{8}$/),
+      files_written: files,
+    })
+    const { properties } = await metadataOf(lake, found?.folder ?? '')
+    expect(properties['parley.table']).toBe('crm_契約書')
+  }
 })

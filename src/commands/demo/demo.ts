@@ -53,7 +53,7 @@ export const demoCommand: CommandDefinition<DemoOptions> = {
     new Option('--wild', 'a workspace with hostile names and values, such as names that look like SQL'),
   ],
   examples: [
-    ['parley demo', 'takes half a minute and creates demo.db'],
+    ['parley demo', 'takes about a minute and creates demo.db'],
     ['parley demo --wild', 'a workspace with hostile names and values, read once'],
     ['parley demo --messages 100000 --database large.db', 'a larger workspace, in a few minutes'],
   ],
