@@ -83,7 +83,7 @@ function stopSignal(): AbortSignal {
       new StopError(`Stopped by ${by}`, {
         code: 'stopped',
         exitStatus: EXIT_STATUS.unfinished,
-        hint: `Run the command again.${process.argv[2] === 'backfill' ? ' It continues where it stopped.' : ''}`,
+        hint: 'Run the command again.',
       }),
     )
   }

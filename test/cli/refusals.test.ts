@@ -116,6 +116,16 @@ test.concurrent('a second signal ends a backfill at once', async context => {
   expect(await running.ended).toMatchObject({ status: EXIT_STATUS.unfinished, stdout: '' })
 })
 
+test.concurrent('the hint of a stopped command speaks of no other command', async context => {
+  const silent = await silentApi(context)
+  const running = startParley(['backfill', '--plan'], placeFor(silent))
+  await silent.asked
+  running.child.kill('SIGTERM')
+  const { status, stderr } = await running.ended
+  expect(status).toBe(EXIT_STATUS.unfinished)
+  expect(stderr).toMatch(/parley: Stopped by SIGTERM\nhint: Run the command again\.\n$/)
+})
+
 test.concurrent('a second process names the process that writes the warehouse, and ends with 75', async context => {
   const silent = await silentApi(context)
   const place = placeFor(silent)
