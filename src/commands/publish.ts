@@ -194,7 +194,7 @@ const COLUMNS: readonly TableColumn<PublishedFigures>[] = [
   { title: 'rows', align: 'right', cell: row => wholeNumber(row.rows) },
   { title: 'size', align: 'right', cell: row => sizeText(row.bytes) },
   { title: 'files', align: 'right', cell: row => wholeNumber(row.files) },
-  { title: 'written', align: 'right', cell: row => wholeNumber(row.files_written) },
+  { title: 'written', align: 'right', cell: row => wholeNumber(row.filesWritten) },
 ]
 
 function summaryText(
@@ -215,6 +215,6 @@ function summaryText(
     ...table(COLUMNS, tables),
     '',
     `Publication ${publication} in ${target} shows the warehouse as of ${at}: ${rows}, ${sizeText(sum(row => row.bytes))} in ${files}.`,
-    `Wrote ${wholeNumber(sum(row => row.files_written))} of them (${sizeText(sum(row => row.bytes_written))}) in ${durationText(durationMs)}.`,
+    `Wrote ${wholeNumber(sum(row => row.filesWritten))} of them (${sizeText(sum(row => row.bytesWritten))}) in ${durationText(durationMs)}.`,
   ].join('\n')
 }

@@ -65,13 +65,13 @@ export interface TablePublication extends TableVersion {
   /** The name of the table in the warehouse. */
   table: string
   /** The snapshot that readers of this publication see. */
-  snapshot_id: number
+  snapshotId: number
   rows: number
   bytes: number
   files: number
-  files_written: number
-  rows_written: number
-  bytes_written: number
+  filesWritten: number
+  rowsWritten: number
+  bytesWritten: number
 }
 
 /** A table whose files are written. In a target that is not a folder, they may still be uploading. */
@@ -372,13 +372,13 @@ function publicationOf(
     folder,
     metadata,
     version,
-    snapshot_id: metadata['current-snapshot-id'],
+    snapshotId: metadata['current-snapshot-id'],
     rows: rowCount(parts),
     bytes: byteCount(parts),
     files: parts.length,
-    files_written: written.length,
-    rows_written: rowCount(written),
-    bytes_written: byteCount(written),
+    filesWritten: written.length,
+    rowsWritten: rowCount(written),
+    bytesWritten: byteCount(written),
   }
 }
 

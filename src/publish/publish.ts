@@ -158,7 +158,7 @@ async function publishBegun(
     complete_as_of,
     fresh_as_of,
     warehouse,
-    snapshots: Object.fromEntries(published.map(({ folder, snapshot_id }) => [folder, snapshot_id])),
+    snapshots: Object.fromEntries(published.map(({ folder, snapshotId }) => [folder, snapshotId])),
   }
   const rows = keptRows([...rowsIn(target), row], keep)
   const completed = await publishRows(context, rows, published.length)

@@ -134,9 +134,9 @@ function writtenBy({ usage, summary }: Ran<PublishSummary>): Written {
   const { tables } = summary
   return {
     usage,
-    files: sum(tables, table => table.files_written),
-    bytes: sum(tables, table => table.bytes_written),
-    rows: sum(tables, table => table.rows_written),
+    files: sum(tables, table => table.filesWritten),
+    bytes: sum(tables, table => table.bytesWritten),
+    rows: sum(tables, table => table.rowsWritten),
   }
 }
 

@@ -68,8 +68,8 @@ export async function publishTo(
 export const writtenBy = ({ tables }: PublishSummary): Record<string, number> =>
   Object.fromEntries(
     tables
-      .filter(({ files_written }) => files_written > 0)
-      .map(({ folder, files_written }) => [folder, files_written]),
+      .filter(({ filesWritten }) => filesWritten > 0)
+      .map(({ folder, filesWritten }) => [folder, filesWritten]),
   )
 
 /** The same without the tables of parley's own state, whose rows change with those of others. */

@@ -152,8 +152,8 @@ test.each([
 /** The tables of which the next publication of the warehouse writes files. */
 async function changedBy(fake: FakeS3, store: TemporaryStore | undefined): Promise<string[]> {
   const { tables } = await publishTo(await bucketOf(fake), store?.path ?? '')
-  return tables.flatMap(({ folder, files_written }) =>
-    files_written > 0 && folder !== 'publications' ? [folder] : [],
+  return tables.flatMap(({ folder, filesWritten }) =>
+    filesWritten > 0 && folder !== 'publications' ? [folder] : [],
   )
 }
 

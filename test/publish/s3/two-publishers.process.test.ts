@@ -63,7 +63,7 @@ async function expectOnlyFrom(fake: FakeS3, store: TemporaryStore): Promise<void
   const newest = [...tables].map(([folder, { metadata }]) => [folder, metadata['current-snapshot-id']])
   expect(Object.fromEntries(newest)).toEqual({ ...last?.snapshots, publications: last?.publication })
   const { tables: compared } = await publish(fake, store)
-  const written = compared.filter(({ files_written }) => files_written > 0)
+  const written = compared.filter(({ filesWritten }) => filesWritten > 0)
   expect(written.map(({ folder }) => folder)).toEqual(['publications'])
 }
 
