@@ -72,11 +72,29 @@ export function configureCommand(command: Command, definition: CommandDefinition
     command.addArgument(argument.variadic || argument.parseArg ? argument : argument.argParser(notEmpty))
   for (const option of definition.options) command.addOption(option)
   addSettingFlags(command, definition.settings)
+  refuseRepeatedOptions(command)
   return command.addHelpText('after', examplesText(definition.examples))
 }
 
 export const examplesText = (examples: CommandDefinition['examples']): string =>
   `\nExamples:\n${examples.map(([line, does]) => `  $ ${line}\n      ${does}`).join('\n')}`
+
+/**
+ * Without this check, the last value would replace the others without a word. Options whose default is a list collect
+ * their values.
+ */
+function refuseRepeatedOptions(command: Command): void {
+  const given = new Set<Option>()
+  for (const option of command.options) {
+    const hasValue = option.required || option.optional
+    if (!hasValue || Array.isArray(option.defaultValue)) continue
+    command.on(`option:${option.name()}`, () => {
+      if (given.has(option))
+        command.error(`error: option '${option.flags}' is given more than once\n(Give it once.)`)
+      given.add(option)
+    })
+  }
+}
 
 /** An empty path would be taken for the working directory. */
 export function notEmpty(text: string): string {
