@@ -1,9 +1,14 @@
 import { describe, expect, test } from 'vitest'
+import type { BackfillResult } from '../../src/engine/run/backfill.ts'
 import { numberedPage, refused, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
 import { scriptedList } from '../support/scripted-lists.ts'
 import { message, minutesBack, outcomeOf, startTrial, stateOf, uuid } from './trial-backfill.ts'
 
 const live = (table: string, key = 'id') => `SELECT ${key} FROM ${table} WHERE _deleted_at IS NULL ORDER BY 1`
+
+/** The rows whose deletion a run has confirmed, without resources that have none. */
+const deletedRows = ({ resources }: BackfillResult) =>
+  Object.fromEntries(resources.filter(one => one.rowsDeleted > 0).map(one => [one.resource, one.rowsDeleted]))
 
 /** An object name that an administrator chose. It must be treated as data everywhere. */
 const HOSTILE = `x"'; DROP TABLE crm_records; --/../%2e?#&`
@@ -454,7 +459,7 @@ describe('deletions that a detail confirms (meetings, playbooks, objects)', () =
     expect((await trial.run(chosen)).complete).toBe(true)
     listed = ['a']
     readable.delete('c')
-    expect((await trial.run(chosen)).complete).toBe(true)
+    expect(deletedRows(await trial.run(chosen))).toEqual({ meetings: 1, playbook_results: 1 })
     expect(trial.column(live('meetings'))).toEqual(['a', 'b'])
     expect(trial.column(live('playbook_results'))).toEqual(['result of a', 'result of b'])
     listed = ['a', 'b', 'c']
@@ -493,7 +498,13 @@ describe('deletions that a detail confirms (meetings, playbooks, objects)', () =
     expect((await trial.run(['crm_objects', 'crm_records'])).complete).toBe(true)
     expect(trial.column(live('crm_records'))).toEqual([uuid(1)])
     offered = false
-    expect((await trial.run(['crm_objects', 'crm_records'])).complete).toBe(true)
+    expect(deletedRows(await trial.run(['crm_objects', 'crm_records']))).toEqual({
+      crm_objects: 1,
+      crm_records: 1,
+    })
+    expect(trial.column("SELECT sum(rows_deleted) FROM sync_runs WHERE resource = 'crm_records'")).toEqual([
+      1,
+    ])
     expect(trial.column(live('crm_objects', 'name'))).toEqual([])
     expect(trial.column(live('crm_records'))).toEqual([])
   })

@@ -241,10 +241,14 @@ function remove(
   const valuesOf = (row: Confirmed) => keyValuesOf({ ...row, table: table.name })
   const absent = rows.filter(({ means }) => means === 'absent').map(valuesOf)
   const withheld = rows.filter(({ means }) => means === 'withheld').map(valuesOf)
-  const deleted = store.tombstone(table.name, absent, context.now())
+  const countCascaded = (name: string, gone: number) => {
+    context.runs.counts(ownerOf(name)).rowsDeleted += gone
+  }
+  const deleted = store.tombstone(table.name, absent, context.now(), countCascaded)
   for (const links of LIVE_LINKS.get(table.name) ?? []) store.suspicions.endWithoutOwner(links.table)
   context.runs.counts(resource).rowsDeleted += deleted
-  context.runs.counts(resource).rowsChanged += store.withhold(table.name, withheld, context.now())
+  const changed = store.withhold(table.name, withheld, context.now(), countCascaded)
+  context.runs.counts(resource).rowsChanged += changed
   store.state.deleted(resource, deleted + withheld.length, context.now())
 }
 

@@ -23,15 +23,20 @@ export interface Tombstones {
    * Marks rows as deleted, and the rows that depend on them (cascades). Removes rows of a link table. Returns how many
    * of the given rows were live before.
    */
-  tombstone(table: string, keys: readonly (readonly string[])[], now: string): number
+  tombstone(table: string, keys: Keys, now: string, onCascade?: OnCascade): number
   /** Marks rows as existing but not readable, and adds the rows that are not stored. Returns how many rows changed. */
-  withhold(table: string, keys: readonly (readonly string[])[], now: string): number
+  withhold(table: string, keys: Keys, now: string, onCascade?: OnCascade): number
 }
+
+type Keys = readonly (readonly string[])[]
+
+/** Called with the number of rows of a table that were deleted as dependants of a given row. */
+type OnCascade = (table: string, rows: number) => void
 
 export function createTombstones(deps: TombstoneDeps): Tombstones {
   const { prepare, suspicions, merges, purgeQueue, freshness } = deps
 
-  const tombstone: Tombstones['tombstone'] = (name, keys, now) => {
+  const tombstone: Tombstones['tombstone'] = (name, keys, now, onCascade) => {
     const table = tableNamed(name)
     if (table.kind === 'link') return removeLinks(table, keys)
     const where = isRow(table.key)
@@ -48,7 +53,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
       freshness.close(name, key.join('\u0000'))
       forgetFirstRead(name, key)
       const row = onlyRow(prepare<TombstoneRow>(`SELECT * FROM ${quote(name)} WHERE ${where}`), ...key)
-      for (const cascade of table.cascades) apply(cascade, row, now)
+      for (const cascade of table.cascades) apply(cascade, row, now, onCascade)
       if (merged) groups.push({ key: String(row[merged.groupBy]), isReplaced: true })
     }
     merged?.merge.refresh(groups, now)
@@ -67,7 +72,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
     return count
   }
 
-  const withhold: Tombstones['withhold'] = (name, keys, now) => {
+  const withhold: Tombstones['withhold'] = (name, keys, now, onCascade) => {
     if (keys.length === 0) return 0
     const table = tableNamed(name)
     const mark = prepare(
@@ -84,7 +89,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
       count += 1
       purgeQueue.note(name, [key], now)
       freshness.close(name, key)
-      for (const cascade of table.cascades) apply(cascade, onlyRow(find, key), now)
+      for (const cascade of table.cascades) apply(cascade, onlyRow(find, key), now, onCascade)
     }
     return count
   }
@@ -96,14 +101,15 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
     }
   }
 
-  const apply = (cascade: Cascade, row: TombstoneRow, now: string) => {
+  const apply = (cascade: Cascade, row: TombstoneRow, now: string, onCascade?: OnCascade) => {
     const table = tableNamed(cascade.table)
     const gone = prepare<string[]>(
       `SELECT ${table.key.map(quote).join(', ')} FROM ${quote(table.name)}
        WHERE ${isRow(Object.keys(cascade.on))} AND ${isLive(table)}`,
     ).raw()
     const values = Object.values(cascade.on).map(mine => row[mine])
-    tombstone(table.name, gone.all(...values), now)
+    const rows = tombstone(table.name, gone.all(...values), now, onCascade)
+    onCascade?.(table.name, rows)
   }
 
   return { tombstone, withhold }
