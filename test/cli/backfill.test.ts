@@ -195,6 +195,36 @@ test.concurrent('--json prints an error that prevents the backfill too, with its
   })
 })
 
+test.concurrent('what needs a resource of --skip is left out too, and the plan and the summary say so', async context => {
+  const place = placeFor(await workspace(context))
+  const flags = ['--skip', 'meetings,collections', '--only', 'teams,transcripts,collection_meetings']
+  const sentences = [
+    'Left out too: transcripts (not complete without meetings).',
+    'Left out too: collection_meetings (not complete without collections).',
+  ].join('\n')
+  expect((await parley(['backfill', '--plan', ...flags], place)).stdout).toContain(sentences)
+  expect((await parley(['backfill', ...flags], place)).stdout).toContain(sentences)
+  const json = await parley(['backfill', '--json', ...flags], place)
+  expect(printed(json.stdout).resources.map(({ resource }) => resource)).toEqual(['teams', 'activities'])
+  const { stdout } = await parley(['status', '--json'], place)
+  expect(JSON.parse(stdout).chosen_resources).toEqual(['teams', 'activities'])
+})
+
+test.concurrent.each([
+  [['--only', 'members', '--skip', 'members'], ''],
+  [
+    ['--only', 'members,crm_record_links', '--skip', 'crm_objects,members'],
+    '. Left out too: crm_records, crm_record_links (not complete without crm_objects)',
+  ],
+])('%j leaves nothing to read and is refused', async (flags, leftOut) => {
+  const place = placeFor({ url: 'http://127.0.0.1:9', apiKey: 'k', workspaceId: 'w' })
+  expect(await parley(['backfill', ...flags], place)).toEqual({
+    status: EXIT_STATUS.usage,
+    stdout: '',
+    stderr: `parley: --skip leaves no resource to read${leftOut}\nhint: Take a name out of --skip, or name other resources with --only or in sync.resources.\n`,
+  })
+})
+
 test.concurrent('--only and --skip take the names of resources', async context => {
   const simulator = await workspace(context)
   const place = placeFor(simulator)

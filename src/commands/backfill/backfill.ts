@@ -2,7 +2,14 @@ import { Option } from 'commander'
 import { afterGrace } from '../../app/grace.ts'
 import { startFields } from '../../app/start-fields.ts'
 import { systemClock } from '../../base/clock.ts'
-import { EXIT_STATUS, type ExitStatus, exitStatusOf, ParleyError, reasonOf } from '../../base/errors.ts'
+import {
+  EXIT_STATUS,
+  type ExitStatus,
+  exitStatusOf,
+  ParleyError,
+  reasonOf,
+  StopError,
+} from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import { jsonLine } from '../../base/safe-text.ts'
 import type { ApiSettings } from '../../config/load-settings.ts'
@@ -39,7 +46,10 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
     'http.token',
   ],
   options: [
-    new Option('--skip <resources>', 'resources to leave out, separated by commas'),
+    new Option(
+      '--skip <resources>',
+      'resources to leave out, separated by commas; those that need one of them are left out too',
+    ),
     new Option('--plan', 'only estimate the number of requests and the time; store nothing'),
     new Option(
       '--json',
@@ -84,11 +94,11 @@ async function runCommand(
     requireApi: true,
     resourceNames: RESOURCE_NAMES,
   })
-  const resources = await chosenResources(settings.sync.resources, input.options.skip)
+  const { resources, leftOut } = await chosenResources(settings.sync.resources, input.options.skip)
   if (input.options.plan) {
     const { showPlan } = await import('./plan.ts')
     const { json = false, workspaceRenamed: isRenamed = false } = input.options
-    return showPlan(context, { settings, resources, json, isRenamed })
+    return showPlan(context, { settings, resources, leftOut, json, isRenamed })
   }
   const { createLog } = await import('../../base/log.ts')
   const { stderr, env } = context
@@ -96,7 +106,8 @@ async function runCommand(
   const colour = hasColours(stderr, env)
   const { level } = settings.log
   const log = await createLog({ level, pretty: area !== undefined, colour, stream: area ?? context.log })
-  return runBackfill({ context, options: input.options, settings, resources, log, area, colour, onSummary })
+  const { options } = input
+  return runBackfill({ context, options, settings, resources, leftOut, log, area, colour, onSummary })
 }
 
 /** What `--json` prints instead of a summary after an error that ended the command early. */
@@ -107,11 +118,10 @@ function errorJson(error: unknown, signal: AbortSignal) {
   return { exit_status: exitStatusOf(cause), error: { code, message: reasonOf(cause), hint } }
 }
 
-interface BackfillRun {
+interface BackfillRun extends Choice {
   context: CommandContext
   options: BackfillOptions
   settings: ApiSettings
-  resources: readonly ResourceName[]
   log: Log
   area: LiveArea | undefined
   colour: boolean
@@ -124,6 +134,7 @@ async function runBackfill({
   options,
   settings,
   resources,
+  leftOut,
   log,
   area,
   colour,
@@ -186,7 +197,7 @@ async function runBackfill({
       // Removes purged content from the tables for reports too.
       await updateReports()
     }
-    const summary = summarize({ app, backfill, end, durationMs: clock.elapsed() - began })
+    const summary = summarize({ app, backfill, leftOut, end, durationMs: clock.elapsed() - began })
     if (summary) {
       const table = options.json ? stderr : stdout
       table.write(summaryText(summary, table.columns || undefined))
@@ -232,16 +243,34 @@ async function outcomeOf<T>(work: Promise<T>): Promise<{ result: T } | { error: 
 
 const STOPPING_MESSAGE = 'Stopping after the requests in flight; a second signal stops at once'
 
+interface Choice {
+  resources: readonly ResourceName[]
+  /** A sentence about each name of `--skip` without which other resources would not be complete. */
+  leftOut: readonly string[]
+}
+
+/** @throws StopError (exit status 64) when `--skip` leaves no resource */
 async function chosenResources(
   only: readonly string[] | undefined,
   skip: string | undefined,
-): Promise<readonly ResourceName[]> {
+): Promise<Choice> {
   const { withParents } = await import('../../catalog/catalog.ts')
   const skipped = (skip ?? '')
     .split(',')
     .map(name => name.trim())
     .filter(name => name !== '')
     .map(name => parseResourceName(name, RESOURCE_NAMES))
-  const wanted = RESOURCE_NAMES.filter(name => only === undefined || only.includes(name))
-  return withParents(wanted).filter(name => !skipped.includes(name))
+  const wanted = withParents(RESOURCE_NAMES.filter(name => only === undefined || only.includes(name)))
+  const missingOf = (name: ResourceName) => withParents([name]).find(parent => skipped.includes(parent))
+  const resources = wanted.filter(name => missingOf(name) === undefined)
+  const leftOut = skipped.flatMap(parent => {
+    const names = wanted.filter(name => !skipped.includes(name) && missingOf(name) === parent)
+    return names.length === 0 ? [] : [`Left out too: ${names.join(', ')} (not complete without ${parent}).`]
+  })
+  if (resources.length > 0) return { resources, leftOut }
+  throw new StopError(['--skip leaves no resource to read', ...leftOut].join('. ').replace(/\.$/, ''), {
+    code: 'no-resources',
+    hint: 'Take a name out of --skip, or name other resources with --only or in sync.resources.',
+    exitStatus: EXIT_STATUS.usage,
+  })
 }

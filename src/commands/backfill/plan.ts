@@ -25,6 +25,8 @@ import type { CommandContext } from '../base/command.ts'
 export interface PlanRequest {
   settings: ApiSettings
   resources: readonly ResourceName[]
+  /** Sentences about resources that are left out without being named. */
+  leftOut: readonly string[]
   json: boolean
   /** With `--workspace-renamed`: the workspace in the database is the one in the settings; only its id has changed. */
   isRenamed: boolean
@@ -43,7 +45,7 @@ export async function showPlan(context: CommandContext, request: PlanRequest): P
   try {
     warehouse = openStoredProgress(path)
     const plan = await makePlan(context, request, warehouse)
-    context.stdout.write(request.json ? jsonLine(plan) : planText(plan))
+    context.stdout.write(request.json ? jsonLine(plan) : planText(plan, request.leftOut))
     return EXIT_STATUS.done
   } catch (error) {
     // An error of the network may have the code of a file error, such as EACCES.
@@ -185,7 +187,7 @@ function rateSentence({ rate, estimates }: PlanSummary): string {
   return `Rate: the limit of the API is not known yet. The times assume a limit of ${limits.join(' or ')} requests a second, and no limit: ${fastest}.`
 }
 
-function planText(plan: PlanSummary): string {
+function planText(plan: PlanSummary, leftOut: readonly string[]): string {
   const [titles = '', ...rows] = table(planColumns(plan), [
     ...plan.resources,
     ...plan.lanes.map(each => ({ ...each, resource: 'all', because: '' })),
@@ -196,6 +198,7 @@ function planText(plan: PlanSummary): string {
     plan.warehouse
       ? `The plan leaves out what ${plan.warehouse} already contains.`
       : 'There is no warehouse yet: the plan covers everything.',
+    ...leftOut,
     ...(plan.since ? [`Where the API can filter by time, only data since ${plan.since} is counted.`] : []),
     '~ estimated; ≥ at least (the exact number is known only after reading).',
     `This plan sent ${countText(plan.asked, 'request')} and stored nothing.`,

@@ -17,6 +17,8 @@ export interface Summary {
   durationMs: number
   result: BackfillResult
   resources: readonly ResourceSummary[]
+  /** Sentences about resources that were left out without being named. */
+  leftOut: readonly string[]
   /** The error that ended the backfill early; undefined when it ended normally or by a signal. */
   error: ParleyError | undefined
 }
@@ -30,18 +32,17 @@ export interface ResourceSummary extends ResourceResult {
   isHeldBack: boolean
 }
 
-export interface SummaryDeps {
+export interface SummaryDeps extends Pick<Summary, 'leftOut' | 'durationMs'> {
   app: Pick<App, 'store'>
   backfill: Backfill
   end: { result: BackfillResult } | { error: unknown }
-  durationMs: number
 }
 
 /**
  * @returns undefined when the database failed, when an error ended the run before any row was read, and after an error
  *   that is not a ParleyError
  */
-export function summarize({ app, backfill, end, durationMs }: SummaryDeps): Summary | undefined {
+export function summarize({ app, backfill, leftOut, end, durationMs }: SummaryDeps): Summary | undefined {
   const error = 'error' in end ? end.error : undefined
   if (error !== undefined && !(error instanceof ParleyError)) return undefined
   if (error instanceof StopError && error.exitStatus === EXIT_STATUS.databaseUnavailable) return undefined
@@ -54,6 +55,7 @@ export function summarize({ app, backfill, end, durationMs }: SummaryDeps): Summ
     durationMs,
     result,
     error,
+    leftOut,
     resources: result.resources.flatMap(one => {
       const row = status.get(one.resource)
       if (row === undefined) return []
@@ -179,6 +181,7 @@ function summarySentences(summary: Summary): string[] {
   return [
     `${headline(result)}: ${took}`,
     `Warehouse: ${database.path} (${sizeText(database.bytes)}).`,
+    ...summary.leftOut,
     ...waitingSentences(summary),
     ...rejectedSentences(summary),
     ...nextStepSentences(summary),
