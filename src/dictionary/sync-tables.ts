@@ -75,8 +75,8 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
         'There are no rows, or the resource has no event time.',
       ),
       fresh_as_of: instant(
-        'Start of the last complete read of the newest end, or of the last complete pass.',
-        'There was none yet.',
+        'Start of the last complete read of the newest end, or of the last complete pass. For resources with several lists, such as CRM records: of the list whose last pass is the oldest.',
+        'There was none yet, or the resource is read row by row and has no list; `complete_as_of` has its age.',
       ),
       complete_as_of: instant(
         'Everything published before this instant, whatever its event time, had been read.',

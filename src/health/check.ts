@@ -1,4 +1,6 @@
 import type { CheckStatus } from '../base/errors.ts'
+import { resourceNamed } from '../catalog/catalog.ts'
+import { listsOf } from '../catalog/feeds.ts'
 import type { ResourceName } from '../declare/resource-names.ts'
 import type { ResourceFacts, StatusReport } from '../store/status/report.ts'
 import { durationText } from '../terminal/wording.ts'
@@ -20,11 +22,14 @@ export interface CheckResult {
 export interface CheckQuestion {
   /** In ms since the epoch. */
   now: number
-  /** Resources whose `fresh_as_of` is older than this are too old. Undefined: age is not checked. */
+  /**
+   * Resources whose `fresh_as_of` is older than this are too old; `complete_as_of` decides for those without a list.
+   * Undefined: age is not checked.
+   */
   maxAgeMs: number | undefined
   /**
    * Checks only this resource, and problems of the whole warehouse. Undefined: checks the problems of all resources,
-   * and the age of those read in time order.
+   * and the age of the chosen ones that are read in time order.
    */
   resource: ResourceName | undefined
 }
@@ -46,7 +51,8 @@ export function checkVerdict(
 ): HealthVerdict {
   const isChosen = (name: ResourceName) => resource === undefined || name === resource
   const chosen = { ...report, resources: report.resources.filter(row => isChosen(row.resource)) }
-  const aged = resource === undefined ? TIMELINES : [resource]
+  const timelines = TIMELINES.filter(name => report.chosen_resources.includes(name))
+  const aged = resource === undefined ? timelines : [resource]
   const problems = [...causes, ...problemsOf(chosen, now)]
   const old = maxAgeMs === undefined ? [] : tooOld(chosen, { now, maxAgeMs, aged })
   const all = [...problems.filter(isToAct), ...old, ...problems.filter(one => !isToAct(one))]
@@ -70,8 +76,11 @@ function tooOld(
   { resources }: StatusReport<ResourceFacts>,
   { now, maxAgeMs, aged }: { now: number; maxAgeMs: number; aged: readonly ResourceName[] },
 ): HealthProblem[] {
-  return resources.flatMap(({ resource, state, fresh_as_of: at }): HealthProblem[] => {
+  return resources.flatMap((row): HealthProblem[] => {
+    const { resource, state } = row
     if (!aged.includes(resource) || state === 'unavailable') return []
+    const hasLists = listsOf(resourceNamed(resource)).length > 0
+    const at = hasLists ? row.fresh_as_of : row.complete_as_of
     const ageMs = at === null ? Number.POSITIVE_INFINITY : now - Date.parse(at)
     if (ageMs <= maxAgeMs) return []
     const age = at === null ? 'has never been read' : `is ${durationText(ageMs)} old`

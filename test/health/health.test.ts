@@ -528,7 +528,7 @@ describe('the check', () => {
     changes: Partial<StatusReport>,
     row: Partial<ResourceReport>,
     maxAgeMs?: number,
-    resource?: 'members' | 'messages',
+    resource?: 'members' | 'messages' | 'transcripts',
   ) => checkStatus(report(changes, row), { now: NOW, maxAgeMs, resource })
 
   test('the status is 0 when all is well, 1 when parley waits, 2 when a person has to act', () => {
@@ -548,6 +548,26 @@ describe('the check', () => {
       status: 2,
       line: 'CRITICAL: Needs you: members is 3 h old (allowed: 15 min). Check that parley daemon is running and reaches the API: parley status, parley doctor.',
     })
+  })
+
+  test('a resource without a list is as old as its last complete read', () => {
+    const age = (changes: Partial<ResourceReport>) => {
+      const resources = report().resources.map(row => ({ ...row, fresh_as_of: null, ...changes }))
+      return check({ resources }, {}, 900_000, 'transcripts')
+    }
+    expect(age({}).status).toBe(0)
+    expect(age({ complete_as_of: '2026-03-04T09:00:00.000Z' }).line).toContain('transcripts is 3 h old')
+  })
+
+  test('the age of a resource that was not chosen does not count, unless it is named', () => {
+    const changes: Partial<StatusReport> = {
+      chosen_resources: ['activities'],
+      resources: report().resources.map(row =>
+        row.resource === 'messages' ? { ...row, fresh_as_of: null } : row,
+      ),
+    }
+    expect(check(changes, {}, 900_000).status).toBe(0)
+    expect(check(changes, {}, 900_000, 'messages').line).toContain('messages has never been read')
   })
 
   test('a resource that was never read is too old', () => {

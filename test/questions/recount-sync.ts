@@ -89,7 +89,9 @@ function freshness(warehouse: DemoWarehouse): Expected[] {
   const rows = kept.map(row => {
     const resource = text(row, 'resource')
     const told = status.get(resource) ?? {}
-    const noted = row['fresh_as_of'] ?? told['complete_as_of'] ?? null
+    const isListedByScope = resource === 'crm_records' || resource === 'collection_meetings'
+    const fresh = (isListedByScope ? told['complete_as_of'] : row['fresh_as_of']) ?? null
+    const noted = fresh ?? told['complete_as_of'] ?? null
     const instant = noted === null ? null : String(noted)
     instants.set(resource, instant)
     return {
@@ -97,7 +99,7 @@ function freshness(warehouse: DemoWarehouse): Expected[] {
       state: text(told, 'state'),
       // Withheld meetings and inactive playbooks may be known or not.
       rows_live: counts[resource] ?? Number(told['rows_live']),
-      fresh_as_of: row['fresh_as_of'] ?? null,
+      fresh_as_of: fresh,
       complete_as_of: told['complete_as_of'] ?? null,
       pending_tasks: Number(told['pending_tasks']),
       rejected: 0,

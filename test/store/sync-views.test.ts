@@ -71,19 +71,20 @@ describe('the rows of sync_coverage', () => {
     ])
   })
 
-  test('sync_coverage ignores unavailable lists, and requires all others', () => {
+  test('sync_status ignores unavailable lists, and requires all others', () => {
     const store = temporaryStore()
     const list = (scope: string, cells: Partial<Segment>) => {
       const segment = store.segments.add({ feed: 'crm_records.list', scope, from: null, to: null })
       store.segments.save({ ...segment, ...cells })
     }
-    const completeAsOf = () =>
-      store.column("SELECT complete_as_of FROM sync_status WHERE resource = 'crm_records'")
+    const instants = () =>
+      store.all("SELECT fresh_as_of, complete_as_of FROM sync_status WHERE resource = 'crm_records'")
     list('deal', { listedAt: MARCH })
+    list('contact', { listedAt: '2026-03-02T00:00:00.000Z' })
     list('legacy_ticket', { unavailableSince: MARCH })
-    expect(completeAsOf()).toEqual([MARCH])
+    expect(instants()).toEqual([{ fresh_as_of: MARCH, complete_as_of: MARCH }])
     list('company', {})
-    expect(completeAsOf()).toEqual([null])
+    expect(instants()).toEqual([{ fresh_as_of: null, complete_as_of: null }])
   })
 
   test.each([

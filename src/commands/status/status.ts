@@ -57,7 +57,7 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
     ).conflicts(['json', 'check']),
     new Option(
       '--max-age <time>',
-      'with --check: the greatest age of fresh_as_of, such as 90s, 15m, 2h or 1d',
+      'with --check: the greatest age of fresh_as_of (without a list: of complete_as_of), such as 90s, 15m, 2h or 1d',
     )
       .argParser(parseTime)
       .implies({ check: true }),

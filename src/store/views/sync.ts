@@ -1,5 +1,5 @@
 import { CATALOG, tableNamed } from '../../catalog/catalog.ts'
-import { feedsOf } from '../../catalog/feeds.ts'
+import { feedsOf, listsOf } from '../../catalog/feeds.ts'
 import type { Feed, Resource, StatusSource } from '../../declare/resource.ts'
 import { quote } from '../database/sql.ts'
 import { API_GATE, FAILURE_KINDS, GATE_KINDS, ROUTE_GATE } from '../sync/gates.ts'
@@ -65,7 +65,7 @@ function statusOf(resource: Resource): string {
   // The LIMIT keeps SQLite from merging the inner query into the outer one, which would repeat a count for each use.
   return `SELECT ${asText(`'${name}'`)} AS resource, ${asText(STATE)} AS state, ${asText(reasonOf(resource))} AS reason,
   ${asInteger('s.live')} AS rows_live, ${asInteger(deletedRows(resource.status))} AS rows_deleted,
-  ${asText(newestOf(resource.status))} AS newest_at, s.fresh_as_of, ${asText(completeAsOf(resource))} AS complete_as_of,
+  ${asText(newestOf(resource.status))} AS newest_at, ${freshAsOf(resource)}, ${asText(completeAsOf(resource))} AS complete_as_of,
   ${asInteger('s.live')} AS backfill_done, ${asInteger(totalOf(resource.status))} AS backfill_total,
   ${asInteger('w.open + s.pending')} AS pending_tasks,
   ${asInteger(`(SELECT count(*) FROM sync_rejects j WHERE j.resource = '${name}' AND j.resolved_at IS NULL)`)} AS rejected,
@@ -127,6 +127,13 @@ function newestOf({ table, where, newest }: StatusSource): string {
   if (newest === undefined) return 'NULL'
   const isCounted = where === undefined ? '' : ` AND ${where}`
   return `(SELECT max(${quote(newest)}) FROM ${quote(table)} WHERE _deleted_at IS NULL${isCounted})`
+}
+
+/** A resource with one list for each scope is as fresh as the list whose last complete pass is the oldest. */
+function freshAsOf(resource: Resource): string {
+  const lists = listsOf(resource)
+  const isByScope = lists.length > 0 && lists.every(({ feed }) => 'scope' in feed && feed.scope)
+  return isByScope ? `${asText(completeAsOf(resource))} AS fresh_as_of` : 's.fresh_as_of'
 }
 
 const SEGMENTED: readonly Feed['mode'][] = ['timeline', 'snapshot', 'periodic']
