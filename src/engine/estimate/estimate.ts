@@ -157,7 +157,8 @@ async function countTimeline(ask: Ask, list: DeclaredFeed<TimelineFeed>, stored:
     isEnough = to === undefined
   }
   const counted = parts.map(({ again, unread }) => ({
-    again: exactly(again),
+    // As many rows as are stored, if none was published or deleted since.
+    again: again > 0 ? about(again) : exactly(0),
     unread: unread ? rowsWithin(seen, unread, span.from) : exactly(0),
   }))
   const { value, certainty } = sum(...counted.map(({ unread }) => unread))
@@ -262,8 +263,12 @@ function itemsLine(
   const each = list ? (all ?? fresh) : associations
   const unread = {
     value: Math.max(0, each.value * items.length - (all ? known : 0)),
-    // Only the answers of the other resource say for which of its rows there is something to read.
-    certainty: each.certainty === 'exact' && list?.resource !== resource ? 'about' : each.certainty,
+    // Only the answers of the other resource say for which of its rows there is something to read. Rows of a timeline
+    // name keys that the list does not have, such as those of withheld meetings.
+    certainty:
+      each.certainty === 'exact' && (list?.resource !== resource || NAMED_BY_TIMELINES.has(resource))
+        ? 'about'
+        : each.certainty,
   }
   const table = list && (resourceNamed(list.resource).derivation?.into ?? list.feed.table)
   const basis = table
@@ -292,6 +297,10 @@ function additionOf({ feed }: DeclaredFeed): FollowUp | undefined {
   const followUps = feed.mode === 'timeline' ? (feed.followUps ?? []) : []
   return followUps.find((each): each is FollowUp => 'how' in each && each.how === 'add')
 }
+
+const NAMED_BY_TIMELINES: ReadonlySet<ResourceName> = new Set(
+  LISTS.flatMap(list => additionOf(list)?.feed ?? []).map(feed => feedNamed(feed).resource),
+)
 
 /**
  * The number of single reads that the rows of a page cause. The copies of one e-mail count once, though a hidden text
