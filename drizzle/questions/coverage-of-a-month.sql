@@ -19,6 +19,12 @@ meetings_to_read AS (
   FROM asked a
   JOIN live_meetings m ON (m.start_time >= a.since AND m.start_time < a.ended) OR m.start_time IS NULL
 ),
+-- sync.since leaves out details of meetings as it leaves out activities.
+asked_from AS (
+  SELECT CASE WHEN count(from_at) = count(*) THEN min(from_at) END AS since
+  FROM sync_coverage
+  WHERE resource = 'activities' AND listed_at IS NOT NULL
+),
 parts AS (
   SELECT s.resource, s.state, c.listed_at, c.bodies_pending AS missing,
     CASE WHEN c.from_at > a.since THEN c.from_at ELSE a.since END AS from_at,
@@ -30,9 +36,10 @@ parts AS (
   WHERE s.resource IN ('activities', 'messages', 'access_logs')
   UNION ALL
   SELECT s.resource, s.state, s.complete_as_of, CASE s.resource WHEN 'transcripts' THEN r.transcripts ELSE r.details END,
-    a.since, a.ended
+    CASE WHEN s.complete_as_of IS NOT NULL AND f.since > a.since THEN f.since ELSE a.since END, a.ended
   FROM asked a
   CROSS JOIN meetings_to_read r
+  CROSS JOIN asked_from f
   CROSS JOIN sync_status s
   WHERE s.resource IN ('meetings', 'transcripts', 'playbook_results')
 ),

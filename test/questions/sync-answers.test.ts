@@ -107,6 +107,19 @@ test('a meeting whose detail was not read makes its month incomplete, or any mon
   expect(await told()).toEqual([missing, missing, missing])
 })
 
+test.each([
+  ['2025-04-01T00:00:00.000Z', 'yes'],
+  ['2025-04-02T00:00:00.000Z', 'no: not all of it was asked for'],
+  ['2025-05-01T00:00:00.000Z', 'no: not all of it was asked for'],
+])('of the meetings of April, with sync.since at %s, the answer is %s', async (since, expected) => {
+  const workspace = readTo([])
+  const { db } = workspace.store
+  db.exec(`UPDATE sync_segments SET from_at = '${since}' WHERE feed = 'activities.list';
+    INSERT INTO sync_segments (feed, scope, to_at) VALUES ('activities.list', '', '${since}')`)
+  for (const resource of ['meetings', 'transcripts', 'playbook_results'])
+    expect(await verdict(workspace, resource)).toBe(expected)
+})
+
 test('failing resources come first, then loading ones, then those never read, each with the oldest first', async () => {
   const workspace = readTo([])
   const { db } = workspace.store
