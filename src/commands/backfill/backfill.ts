@@ -118,7 +118,7 @@ function errorJson(error: unknown, signal: AbortSignal) {
   return { exit_status: exitStatusOf(cause), error: { code, message: reasonOf(cause), hint } }
 }
 
-interface BackfillRun extends Choice {
+interface BackfillRun extends ResourceChoice {
   context: CommandContext
   options: BackfillOptions
   settings: ApiSettings
@@ -243,7 +243,7 @@ async function outcomeOf<T>(work: Promise<T>): Promise<{ result: T } | { error: 
 
 const STOPPING_MESSAGE = 'Stopping after the requests in flight; a second signal stops at once'
 
-interface Choice {
+interface ResourceChoice {
   resources: readonly ResourceName[]
   /** A sentence about each name of `--skip` without which other resources would not be complete. */
   leftOut: readonly string[]
@@ -253,7 +253,7 @@ interface Choice {
 async function chosenResources(
   only: readonly string[] | undefined,
   skip: string | undefined,
-): Promise<Choice> {
+): Promise<ResourceChoice> {
   const { withParents } = await import('../../catalog/catalog.ts')
   const skipped = (skip ?? '')
     .split(',')

@@ -23,12 +23,12 @@ export interface Tombstones {
    * Marks rows as deleted, and the rows that depend on them (cascades). Removes rows of a link table. Returns how many
    * of the given rows were live before.
    */
-  tombstone(table: string, keys: Keys, now: string, onCascade?: OnCascade): number
+  tombstone(table: string, keys: KeyList, now: string, onCascade?: OnCascade): number
   /** Marks rows as existing but not readable, and adds the rows that are not stored. Returns how many rows changed. */
-  withhold(table: string, keys: Keys, now: string, onCascade?: OnCascade): number
+  withhold(table: string, keys: KeyList, now: string, onCascade?: OnCascade): number
 }
 
-type Keys = readonly (readonly string[])[]
+type KeyList = readonly (readonly string[])[]
 
 /** Called with the number of rows of a table that were deleted as dependants of a given row. */
 type OnCascade = (table: string, rows: number) => void
