@@ -82,6 +82,13 @@ export function withParents(names: readonly ResourceName[]): readonly ResourceNa
   return CATALOG.filter(resource => chosen.has(resource.name)).map(resource => resource.name)
 }
 
+/** The resource, and the parents that its reads come from: a list of the whole workspace is read without parents. */
+export function sourcesOf(name: ResourceName): readonly ResourceName[] {
+  const { feeds, parents } = resourceNamed(name)
+  const isListed = Object.values(feeds).some(feed => 'list' in feed && !('scope' in feed && feed.scope))
+  return isListed ? [name] : [name, ...parents.flatMap(sourcesOf)]
+}
+
 function parentsFirst(resources: readonly Resource[]): readonly Resource[] {
   const ordered: Resource[] = []
   const waiting = [...resources]

@@ -210,6 +210,12 @@ test.concurrent('what needs a resource of --skip is left out too, and the plan a
   expect(JSON.parse(stdout).chosen_resources).toEqual(['teams', 'activities'])
 })
 
+test.concurrent('meetings have a list, and are read without the activities of --skip', async context => {
+  const place = placeFor(await workspace(context))
+  const { stdout } = await parley(['backfill', '--json', '--only', 'meetings', '--skip', 'activities'], place)
+  expect(printed(stdout).resources.map(({ resource }) => resource)).toEqual(['meetings'])
+})
+
 test.concurrent.each([
   [['--only', 'members', '--skip', 'members'], ''],
   [

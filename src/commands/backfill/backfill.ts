@@ -254,14 +254,14 @@ async function chosenResources(
   only: readonly string[] | undefined,
   skip: string | undefined,
 ): Promise<ResourceChoice> {
-  const { withParents } = await import('../../catalog/catalog.ts')
+  const { sourcesOf, withParents } = await import('../../catalog/catalog.ts')
   const skipped = (skip ?? '')
     .split(',')
     .map(name => name.trim())
     .filter(name => name !== '')
     .map(name => parseResourceName(name, RESOURCE_NAMES))
   const wanted = withParents(RESOURCE_NAMES.filter(name => only === undefined || only.includes(name)))
-  const missingOf = (name: ResourceName) => withParents([name]).find(parent => skipped.includes(parent))
+  const missingOf = (name: ResourceName) => sourcesOf(name).find(source => skipped.includes(source))
   const resources = wanted.filter(name => missingOf(name) === undefined)
   const leftOut = skipped.flatMap(parent => {
     const names = wanted.filter(name => !skipped.includes(name) && missingOf(name) === parent)
