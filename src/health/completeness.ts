@@ -47,15 +47,9 @@ export function completeSentence({ complete_as_of: at, chosen, unread, since }: 
     const names = unread.length === CATALOG.length ? 'every resource' : unread.join(', ')
     return `The data${ofResources(chosen)} are not complete yet: parley has not read the whole history of ${names}.`
   }
-  return `The data${ofResources(chosen)} are complete as of ${at}${exceptBefore(since)}.`
-}
-
-function exceptBefore(since: Completeness['since']): string {
-  const days = [...new Set(since.values())].map(day => {
-    const names = [...since].flatMap(([name, from]) => (from === day ? name : []))
-    return `${names.join(' and ')} from before ${day.replace('T00:00:00.000Z', '')}`
-  })
-  return days.length === 0 ? '' : `, except ${days.join(' and ')} (sync.since)`
+  const except =
+    since === null ? '' : `, except items from before ${since.replace('T00:00:00.000Z', '')} (sync.since)`
+  return `The data${ofResources(chosen)} are complete as of ${at}${except}.`
 }
 
 /** Which resources a statement is about; empty for all. */
@@ -64,12 +58,12 @@ function ofResources(names: readonly ResourceName[]): string {
   return ` of ${names.length > 3 ? `${names.length} resources` : names.join(', ')}`
 }
 
-/** What was not read of a first read that is over: items from before `sync.since`. */
+/** What a first read that is over did not read: items from before `sync.since`, also details of their meetings. */
 function leftOut(offered: readonly ResourceFacts[]): string {
-  const names = offered
-    .filter(({ resource, complete_as_of: at }) => at === null && TIMELINES.includes(resource))
-    .map(({ resource }) => resource)
-  return names.length === 0 ? '' : `, except ${names.join(' and ')} from before sync.since,`
+  const isCut = offered.some(
+    ({ resource, complete_as_of: at }) => at === null && TIMELINES.includes(resource),
+  )
+  return isCut ? ', except items from before sync.since,' : ''
 }
 
 function oldest(instants: readonly (string | null)[]): string | undefined {

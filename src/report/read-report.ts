@@ -69,7 +69,7 @@ export function readReport(db: Sqlite, now: number): ReportFigures {
     const facts: ReportFacts = {
       hasDeals: lacks.deals !== undefined || readSetting(db, 'crm.deal.object') !== null,
       currency: lacks.deals === undefined ? readSetting(db, 'reporting.currency') : null,
-      since: completeness.since.get('messages') ?? completeness.since.get('activities') ?? null,
+      since: completeness.since,
     }
     const sections = REPORT_SECTIONS.map(plan => {
       const { question: asks = '', sql = '' } = questions.get(plan.question) ?? {}

@@ -372,17 +372,14 @@ describe('the verdict', () => {
       one.resource === 'activities' || one.resource === 'messages' ? { ...one, complete_as_of: null } : one,
     )
     expect(text({ resources })).toBe(
-      'Up to date: everything published before 11:59:00 UTC, except activities and messages from before sync.since, is here',
+      'Up to date: everything published before 11:59:00 UTC, except items from before sync.since, is here',
     )
   })
 
   test('the sentence of a copy says what it is about, what sync.since leaves out, and what is not read', () => {
-    const whole = { chosen: RESOURCE_NAMES, unread: [], since: new Map(), fresh_as_of: null }
+    const whole = { chosen: RESOURCE_NAMES, unread: [], since: null, fresh_as_of: null }
     const at = '2026-03-04T11:59:00.000Z'
-    const since = new Map([
-      ['activities', '2026-01-01T00:00:00.000Z'],
-      ['messages', '2026-01-01T00:00:00.000Z'],
-    ] as const)
+    const since = '2026-01-01T00:00:00.000Z'
     expect([
       completeSentence({ ...whole, complete_as_of: at }),
       completeSentence({ ...whole, complete_as_of: at, since, chosen: ['activities', 'messages'] }),
@@ -390,7 +387,7 @@ describe('the verdict', () => {
       completeSentence({ ...whole, complete_as_of: null, unread: ['meetings'] }),
     ]).toEqual([
       `The data are complete as of ${at}.`,
-      `The data of activities, messages are complete as of ${at}, except activities and messages from before 2026-01-01 (sync.since).`,
+      `The data of activities, messages are complete as of ${at}, except items from before 2026-01-01 (sync.since).`,
       'The data are not complete yet: parley has not read the whole history of every resource.',
       'The data are not complete yet: parley has not read the whole history of meetings.',
     ])

@@ -522,11 +522,11 @@ test('what sync.since leaves out does not make a warehouse incomplete, and spans
       ('messages.list', NULL, '${since}', NULL), ('messages.list', '${since}', NULL, '${early}')`)
   const read = () => {
     const { complete_as_of, unread, since: from } = readCompleteness(store.db)
-    return { complete_as_of, unread, from: [...from] }
+    return { complete_as_of, unread, from }
   }
-  expect(read()).toEqual({ complete_as_of: null, unread: ['messages'], from: [] })
+  expect(read()).toEqual({ complete_as_of: null, unread: ['messages'], from: null })
   store.exec(`UPDATE sync_resources SET first_complete_at = '${late}'`)
-  expect(read()).toEqual({ complete_as_of: early, unread: [], from: [['messages', since]] })
+  expect(read()).toEqual({ complete_as_of: early, unread: [], from: since })
   store.exec(`UPDATE sync_segments SET to_at = '${late}' WHERE listed_at = '${early}';
     INSERT INTO sync_segments (feed, from_at) VALUES ('messages.list', '${late}')`)
   expect(read()).toMatchObject({ complete_as_of: null, unread: ['messages'] })

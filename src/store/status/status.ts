@@ -132,8 +132,8 @@ export interface Completeness extends StatusInstants {
   chosen: readonly ResourceName[]
   /** The chosen resources whose history is still loading. */
   unread: readonly ResourceName[]
-  /** By resource: the instant from which on its items are read. Earlier items are left out by `sync.since`. */
-  since: ReadonlyMap<ResourceName, string>
+  /** The instant from which on items are read where `sync.since` leaves out earlier ones, else null. */
+  since: string | null
 }
 
 /**
@@ -159,15 +159,15 @@ export function readCompleteness(db: Sqlite): Completeness {
       .all()
       .map(({ resource, ...read }) => [resource, read]),
   )
-  const since = new Map<ResourceName, string>()
-  const rows = readUncounted(db)
+  const offered = readUncounted(db)
     .filter(({ resource, state }) => chosen.includes(resource) && state !== 'unavailable')
-    .map(row => {
-      const read = row.complete_as_of === null ? readSince.get(row.resource) : undefined
-      if (read === undefined) return row
-      since.set(row.resource, read.since)
-      return { ...row, complete_as_of: read.complete_as_of }
-    })
+    .map(row => ({ row, read: row.complete_as_of === null ? readSince.get(row.resource) : undefined }))
+  const rows = offered.map(({ row, read }) => (read ? { ...row, complete_as_of: read.complete_as_of } : row))
+  const since =
+    offered
+      .flatMap(({ read }) => read?.since ?? [])
+      .toSorted()
+      .at(-1) ?? null
   const unread = rows.flatMap(({ resource, complete_as_of: at }) => (at === null ? resource : []))
   return { ...statusInstants(rows), chosen, unread, since }
 }
