@@ -39,6 +39,11 @@ export interface Page {
   next: Query | null
   /** Only for v1 pages: the API's count of all items. */
   totalSize?: number
+  /**
+   * Only for v1 pages: the totals say that this page is the last one, but they may be too low. So there is a next page
+   * if this page has shown a new item.
+   */
+  isPastTotals?: true
   /** Only for style `any`: the shape that was found. */
   recognised?: 'v2-cursor' | 'v1-cursor' | 'v1-page' | 'bare'
 }
@@ -102,12 +107,17 @@ function readV1Page(items: readonly unknown[], paging: PagingFields, sent: Query
   const totalPages = wholeNumber(own(paging, 'total_pages'))
   const bySize = totalSize !== undefined && limit > 0 ? Math.ceil(totalSize / limit) : undefined
   const isUnknown = totalPages === undefined && bySize === undefined
+  const hasItems = items.length > 0
   // The totals may contradict each other. An empty page ends the list unless `total_pages` says otherwise.
-  const more = page < (totalPages ?? 0) || (items.length > 0 && (isUnknown || page < (bySize ?? 0)))
+  const isWithinTotals = page < (totalPages ?? 0) || (hasItems && (isUnknown || page < (bySize ?? 0)))
+  const isFull = limit > 0 && items.length >= limit
+  const isBeyondSize = totalSize !== undefined && (page - 1) * limit + items.length > totalSize
+  const isPastTotals = !isWithinTotals && hasItems && (isFull || isBeyondSize)
   return {
     items,
-    next: more ? { page: String(page + 1) } : null,
+    next: isWithinTotals || isPastTotals ? { page: String(page + 1) } : null,
     ...(totalSize !== undefined && { totalSize }),
+    ...(isPastTotals && { isPastTotals }),
   }
 }
 

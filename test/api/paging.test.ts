@@ -106,7 +106,7 @@ describe('a page of v1 by number', () => {
   const page = (pagination: unknown, sent: Record<string, string> = {}, data: unknown = items) =>
     readPage('v1-page', { data, pagination }, sent)
 
-  it.each<[string, object, Record<string, string>, object | null]>([
+  it.each<[string, object, Record<string, string>, object | null, data?: unknown[]]>([
     [
       'fewer than all pages',
       { page: 1, limit: 2, total_size: 5, total_pages: 3 },
@@ -114,14 +114,20 @@ describe('a page of v1 by number', () => {
       { page: '2' },
     ],
     ['the first page by default', { total_pages: 2 }, {}, { page: '2' }],
-    ['all pages', { page: 3, limit: 2, total_size: 5, total_pages: 3 }, { page: '3' }, null],
+    ['all pages', { page: 3, limit: 2, total_size: 5, total_pages: 3 }, { page: '3' }, null, [{}]],
     ['more pages than there are by now', { page: 4, total_pages: 3 }, { page: '4' }, null],
     ['a page that the server does not heed', { page: 1, total_pages: 2 }, { page: '2' }, null],
     ['no total_pages but a size and limit', { limit: 2, total_size: 5 }, { page: '2' }, { page: '3' }],
-    ['no total_pages and all of the size', { limit: 2, total_size: 5 }, { page: '3' }, null],
+    ['no total_pages and all of the size', { limit: 2, total_size: 5 }, { page: '3' }, null, [{}]],
     ['no total_pages and the limit sent', { total_size: 5 }, { page: '2', limit: '2' }, { page: '3' }],
     ['no total at all', {}, { page: '7' }, { page: '8' }],
-    ['nothing', { total_size: 0, total_pages: 0 }, {}, null],
+    ['nothing', { total_size: 0, total_pages: 0 }, {}, null, []],
+    ['items although there are none', { total_size: 0, total_pages: 0 }, {}, { page: '2' }],
+    ['more items than there are', { limit: 9, total_size: 1, total_pages: 1 }, {}, { page: '2' }],
+    ['the stated limit', { limit: 2, total_size: 2, total_pages: 1 }, {}, { page: '2' }],
+    ['the sent limit', { total_size: 2, total_pages: 1 }, { limit: '2' }, { page: '2' }],
+    ['the limit and no total_size', { limit: 2, total_pages: 1 }, {}, { page: '2' }],
+    ['fewer items than its limit', { limit: 3, total_size: 2, total_pages: 1 }, {}, null],
     [
       'fewer pages than its size has',
       { limit: 2, total_size: 5, total_pages: 1 },
@@ -134,8 +140,15 @@ describe('a page of v1 by number', () => {
       { page: '2' },
       { page: '3' },
     ],
-  ])('a page with %s leads to the right next one', (_, pagination, sent, next) => {
-    expect(page(pagination, sent).next).toEqual(next)
+  ])('a page with %s leads to the right next one', (_, pagination, sent, next, data) => {
+    expect(page(pagination, sent, data).next).toEqual(next)
+  })
+
+  it('a page is past the totals only where they say that it is the last one', () => {
+    const totals = { limit: 2, total_size: 4, total_pages: 2 }
+    expect(page(totals, { page: '1' })).not.toHaveProperty('isPastTotals')
+    expect(page(totals, { page: '2' })).toHaveProperty('isPastTotals', true)
+    expect(page(totals, { page: '2' }, [{}])).not.toHaveProperty('isPastTotals')
   })
 
   it('an empty page without a total is the last one', () => {
@@ -229,7 +242,7 @@ describe('a list of unknown shape', () => {
   })
 
   it('the pages continue by number from the requested page', () => {
-    expect(read({ data: items, pagination: numbered }, { page: '2' }).next).toBeNull()
+    expect(read({ data: [{}], pagination: numbered }, { page: '2' }).next).toBeNull()
   })
 
   it.each([

@@ -125,6 +125,29 @@ describe('deletions that a second pass confirms (members)', () => {
     expect(trial.column(live('members'))).toEqual(rows)
   })
 
+  test('a page-numbered list that shows more rows than it states to have deletes none', async () => {
+    const api = await startScriptedApi()
+    let shown = ['a', 'b', 'c']
+    let size = 3
+    api.on('/v1/members', () => ({
+      body: {
+        data: shown.map(member),
+        pagination: { page: 1, limit: 200, total_size: size, total_pages: Math.min(size, 1) },
+      },
+    }))
+    const trial = await startTrial(api)
+    await trial.run(['members'])
+    shown = ['a', 'b']
+    for (size of [0, 1]) {
+      for (let run = 0; run < 3; run += 1) await trial.run(['members'])
+      expect(trial.column(live('members'))).toEqual(['a', 'b', 'c'])
+      expect(trial.logged()).toContain('List shows more rows than it states to have')
+    }
+    size = 2
+    await trial.run(['members'])
+    expect(trial.column(live('members'))).toEqual(['a', 'b'])
+  })
+
   test('a page-numbered list that shows fewer rows than it states to have deletes none', async () => {
     const api = await startScriptedApi()
     let shown = ['a', 'b', 'c']

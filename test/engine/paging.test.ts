@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { createLoopGuards } from '../../src/engine/modes/pass.ts'
 import type { Segment } from '../../src/store/sync/segments.ts'
-import { refused, type ScriptedAnswer, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
+import {
+  refused,
+  type ScriptedAnswer,
+  type ScriptedRequest,
+  startScriptedApi,
+  v1Page,
+  v2Page,
+} from '../support/scripted-api.ts'
 import { scriptedList } from '../support/scripted-lists.ts'
 import { message, minutesBack, outcomeOf, startTrial, stateOf, type Trial, uuid } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
@@ -13,6 +20,17 @@ const reasonOf = (trial: Trial, resource: string) =>
   String(trial.column(`SELECT reason FROM sync_status WHERE resource = '${resource}'`)[0])
 
 const ids = 'SELECT id FROM message_copies ORDER BY id'
+const MEMBERS = 'SELECT id FROM members ORDER BY 1'
+
+/** A page of a list by page numbers, with the members m1, m2 and so on. */
+function numbered({ size, total }: { size: number; total: number }, page: number): ScriptedAnswer {
+  const data = Array.from({ length: size }, (_, index) => ({ id: `m${index + 1}`, name: 'x' }))
+  const pagination = { page, limit: 2, total_size: total, total_pages: Math.ceil(total / 2) }
+  return { body: { data: data.slice(2 * page - 2, 2 * page), pagination } }
+}
+
+const WHOLE = { size: 4, total: 4 }
+const pageOf = ({ query }: ScriptedRequest) => Number(query['page'] ?? 1)
 const uuids = (...numbers: number[]) => numbers.map(uuid)
 
 describe('the end of a list', () => {
@@ -97,15 +115,40 @@ describe('the end of a list', () => {
 
   test('total_pages ends a page-numbered list', async () => {
     const api = await startScriptedApi()
-    api.on('/v1/members', ({ query }) => {
-      const page = Number(query['page'] ?? 1)
-      const pagination = { page, limit: 1, total_size: 3, total_pages: 3 }
-      return { body: { data: [{ id: `member ${page}`, name: 'x' }], pagination } }
-    })
+    api.on('/v1/members', request => numbered({ size: 5, total: 5 }, pageOf(request)))
     const trial = await startTrial(api)
     expect((await trial.run(['members'])).complete).toBe(true)
-    expect(trial.column('SELECT id FROM members ORDER BY 1')).toEqual(['member 1', 'member 2', 'member 3'])
+    expect(trial.column(MEMBERS)).toEqual(['m1', 'm2', 'm3', 'm4', 'm5'])
     expect(api.asked('/v1/members')).toHaveLength(3)
+  })
+
+  test.each<[what: string, answer: (page: number) => ScriptedAnswer]>([
+    ['is empty', page => numbered(WHOLE, page)],
+    ['is refused', page => (page > 2 ? refused(404) : numbered(WHOLE, page))],
+    ['repeats the last one', page => numbered(WHOLE, Math.min(page, 2))],
+  ])('a page-numbered list whose last page is full ends where the next one %s', async (_what, answer) => {
+    const api = await startScriptedApi()
+    api.on('/v1/members', request => answer(pageOf(request)))
+    const trial = await startTrial(api)
+    for (let run = 0; run < 2; run += 1) {
+      const before = api.asked('/v1/members').length
+      expect((await trial.run(['members'])).complete).toBe(true)
+      expect(api.asked('/v1/members').length - before).toBe(3)
+    }
+    expect(trial.column(MEMBERS)).toEqual(['m1', 'm2', 'm3', 'm4'])
+    expect(trial.logged()).not.toContain('than it states')
+  })
+
+  test.each([
+    ['none', 0],
+    ['one', 1],
+    ['as many as its full pages have', 4],
+  ])('a page-numbered list that states %s of its rows is read completely', async (_what, total) => {
+    const api = await startScriptedApi()
+    api.on('/v1/members', request => numbered({ size: 5, total }, pageOf(request)))
+    const trial = await startTrial(api)
+    expect((await trial.run(['members'])).complete).toBe(true)
+    expect(trial.column(MEMBERS)).toEqual(['m1', 'm2', 'm3', 'm4', 'm5'])
   })
 
   test('an object without a list is an error and not an empty list', async () => {

@@ -211,11 +211,13 @@ const MOST_RESIZES = 3
 function advance(
   context: EngineContext,
   reads: SnapshotReads,
-  { page, segment }: ListPage,
+  { page: read, segment }: ListPage,
   { hasNew }: HasNew,
 ): Batches | undefined {
   const { segments } = context.store
-  const { resource, id, feed, guards } = reads
+  // A server that ignores `page` returns the same full page again.
+  const page = read.isPastTotals && !hasNew ? { ...read, next: null } : read
+  const { resource, id, guards } = reads
   const pass = { ...segment, ...(isFruitless({ next: page.next, hasNew }) ? {} : NOT_FAILED) }
   const limit = largerLimit(page, pass, reads.unlimited)
   const totalSize = sizeAfterPage(pass, page)
@@ -232,9 +234,7 @@ function advance(
   } else if (resized && pass.restarts < MOST_RESIZES) {
     segments.save({ ...segmentToRestart(pass), query: pass.query })
   } else if (page.next === null) {
-    const isPartial = resized || isCut(context, reads, reached)
-    const batches = endPass(context, { resource, id, feed, pass: reached, isPartial })
-    return batches.next().done ? undefined : batches
+    return endList(context, reads, reached)
   } else if (guards.repeats(pass, page.next)) {
     restartPass(segments, pass, 'repeated', { query: pass.query })
   } else if (guards.isStuck(pass, { next: page.next, hasNew })) {
@@ -245,20 +245,36 @@ function advance(
   return undefined
 }
 
-/** Whether the pass has shown fewer rows than the list states to have. Rows that it did not show may still be there. */
-function isCut(
+/** Ends a pass that has reached the end of the list. Returns the batches of `endPass` after the first. */
+export function endList(
   context: EngineContext,
-  { resource, id }: DeclaredFeed,
+  { resource, id, feed }: DeclaredFeed<SnapshotFeed>,
+  pass: Segment,
+): Batches | undefined {
+  const isPartial = pass.totalSize === SIZE_CHANGED || !isAsStated(context, { resource, id, feed }, pass)
+  const batches = endPass(context, { resource, id, feed, pass, isPartial })
+  return batches.next().done ? undefined : batches
+}
+
+/**
+ * Whether the pass has shown as many rows as the list states to have. If it has shown fewer, the others may still be
+ * there. If it has shown more, the list does not know its own rows.
+ */
+function isAsStated(
+  context: EngineContext,
+  { resource, id }: DeclaredFeed<SnapshotFeed>,
   { scope, totalSize }: Segment,
 ): boolean {
-  const isWhole = totalSize === null || context.store.seen.hasAtLeast(id, scope, totalSize)
-  if (!isWhole) {
-    context.log.warn('List shows fewer rows than it states to have, so none of its rows counts as missing', {
-      resource,
-      total: totalSize,
-    })
-  }
-  return !isWhole
+  if (totalSize === null) return true
+  const { seen } = context.store
+  const isFewer = !seen.hasAtLeast(id, scope, totalSize)
+  if (!isFewer && !seen.hasAtLeast(id, scope, totalSize + 1)) return true
+  const found = isFewer ? 'fewer' : 'more'
+  context.log.warn(`List shows ${found} rows than it states to have, so none of its rows counts as missing`, {
+    resource,
+    total: totalSize,
+  })
+  return false
 }
 
 /** Once two pages have stated different sizes, the result is `SIZE_CHANGED`, even if later pages agree again. */
