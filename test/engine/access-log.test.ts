@@ -6,6 +6,7 @@ import {
   type Handler,
   refused,
   type ScriptedAnswer,
+  type ScriptedRequest,
   startScriptedApi,
   v1Page,
 } from '../support/scripted-api.ts'
@@ -314,6 +315,29 @@ describe('the entries of the access log', () => {
       expect(right.complete).toBe(true)
       expect(stateOf(trial, 'access_logs')).toBe('ok')
       expect(trial.column(OPERATIONS)).toEqual(['a', 'b', 'c', 'd'])
+    },
+  )
+
+  test.each<[what: string, isRefused: (query: ScriptedRequest['query']) => boolean, words: string]>([
+    ['requires an end of another name', ({ until }) => until === undefined, 'from and until are required'],
+    ['refuses the limit', ({ limit }) => limit === '50', 'limit is too large'],
+  ])(
+    'the reason of a log that %s has the words of the API and the setting of the end',
+    async (_what, isRefused, words) => {
+      const api = await startScriptedApi()
+      const whole = log(() => [entry(60_000, 'a')], 50, 'until')
+      api.on(ROUTE, request => (isRefused(request.query) ? refused(400, words) : whole(request)))
+      const trial = await startTrial(api)
+      for (let run = 0; run < 2; run += 1) {
+        expect(outcomeOf(await trial.run(['access_logs']), 'access_logs')).toBe('failed')
+        const [reason] = trial.column("SELECT reason FROM sync_status WHERE resource = 'access_logs'")
+        expect(reason).toContain(`neither with ?to= as its end nor without an end`)
+        expect(reason).toContain(words)
+        expect(reason).toContain('access_log.end_parameter')
+      }
+      expect(trial.logged()).not.toContain('does not accept ?to=')
+      api.on(ROUTE, whole)
+      expect((await trial.run(['access_logs'], { endParameter: 'until' })).complete).toBe(true)
     },
   )
 

@@ -31,6 +31,8 @@ export interface PeriodReads {
    * sent. Without it, pages contain later entries too.
    */
   endIgnoredAt: number | undefined
+  /** True after a request with an end was refused, until one without it shows whether the end was the reason. */
+  isEndDoubted: boolean
   /** Failures of the feed in a row. */
   feedFailures: number
   /** True once a request for a period has succeeded in this process. */

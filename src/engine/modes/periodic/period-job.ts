@@ -31,10 +31,8 @@ export function askPeriod(context: EngineContext, reads: PeriodReads, period: Se
     ...(!isEndIgnored && period.to !== null && { [options.accessLogEndParameter]: period.to }),
     ...period.cursor,
   }
-  const ignoreEnd = () => {
-    reads.endIgnoredAt = clock.elapsed()
-    context.runs.fail(where, endParameterError(options.accessLogEndParameter))
-  }
+  const { isEndDoubted } = reads
+  const reportEnd = () => context.runs.fail(where, endParameterError(options.accessLogEndParameter))
   return {
     request: { route: feed.list.path, path: feed.list.path, query },
     ...attemptsOfPage({
@@ -48,12 +46,24 @@ export function askPeriod(context: EngineContext, reads: PeriodReads, period: Se
       reads.isAnswered = true
       const page = { where, paging: feed.list.paging, query, segment: period }
       const steps = periodSteps(context, reads, isEndIgnored)
-      if (!applyPage(context, page, { value, reply }, steps)) ignoreEnd()
+      if (!applyPage(context, page, { value, reply }, steps)) {
+        reads.endIgnoredAt = clock.elapsed()
+        reportEnd()
+      } else if (isEndDoubted) {
+        reads.isEndDoubted = false
+        reportEnd()
+      }
     },
     refused(status, message) {
       if (isCursorRefusal(status, period.cursor)) restartPass(context.store.segments, period, 'refused')
-      else if (status === 400 && !isEndIgnored && period.to !== null) ignoreEnd()
-      else handleRefusal(context, where, feed.expected, status, message)
+      else if (status === 400 && !isEndIgnored && period.to !== null) {
+        reads.endIgnoredAt = clock.elapsed()
+        reads.isEndDoubted = true
+      } else if (status === 400 && isEndIgnored) {
+        reads.endIgnoredAt = undefined
+        reads.isEndDoubted = false
+        throw periodRefusedError(options.accessLogEndParameter, message)
+      } else handleRefusal(context, where, feed.expected, status, message)
     },
     failed(error) {
       reads.feedFailures += 1
@@ -67,6 +77,17 @@ function endParameterError(parameter: string): ResourceError {
     code: 'end-parameter',
     hint: 'Set access_log.end_parameter to the name that the API uses. Until then, periods are read without an end.',
   })
+}
+
+/** For a period that the API refuses with an end and without one: its words show what is wrong. */
+function periodRefusedError(parameter: string, message: string): ResourceError {
+  return new ResourceError(
+    `The API accepts a period neither with ?${parameter}= as its end nor without an end, and answers 400: ${message}`,
+    {
+      code: 'end-parameter',
+      hint: 'If that is about the end of the period, set access_log.end_parameter to the name that the API uses. `parley doctor` shows which requests the API accepts.',
+    },
+  )
 }
 
 /** Carries out the step that `stepAfterFailedPeriodPage` chooses, so that one bad entry does not make a month unreadable. */

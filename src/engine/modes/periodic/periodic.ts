@@ -26,6 +26,7 @@ export function createPeriodic(context: EngineContext, list: DeclaredFeed<Period
     guards: createLoopGuards(schedule),
     undated: createUndatedEntries(context, feed, timeColumn(feed)),
     endIgnoredAt: undefined,
+    isEndDoubted: false,
     feedFailures: 0,
     isAnswered: false,
   }
