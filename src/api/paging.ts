@@ -77,7 +77,7 @@ const READERS: Readonly<Record<PagingStyle, (value: unknown, sent: Query) => Pag
   'v1-page': (value, sent) => readV1Page(listUnderData(value), pagingUnder(value, 'pagination'), sent),
   any: readAnyList,
   'data-list': value => ({ items: readDataList(value), next: null }),
-  single: value => ({ items: [readSingle(value, 'either')], next: null }),
+  single: value => ({ items: isNullData(value) ? [] : [readSingle(value, 'either')], next: null }),
 }
 
 /** Only `has_next_page` says whether there is a next page. The final page has an `end_cursor` too (spec: PageInfo). */
@@ -199,12 +199,16 @@ export function readSingle(
   const data = isJsonObject(value) ? own(value, 'data') : undefined
   const wrapped = isJsonObject(data) || Array.isArray(data)
   const carriesId = isJsonObject(value) && idKey !== undefined && Object.hasOwn(value, idKey)
-  const isEmptyEnvelope = data === null && isJsonObject(value) && Object.keys(value).length === 1
   const isInData =
-    placement === 'data' || (placement === 'either' && (wrapped || isEmptyEnvelope) && !carriesId)
+    placement === 'data' || (placement === 'either' && (wrapped || isNullData(value)) && !carriesId)
   const single = isInData ? data : value
   if (isJsonObject(single) || Array.isArray(single)) return single
   throw brokenEnvelope(placement === 'data' ? 'an object in data' : 'an object', value)
+}
+
+/** Whether the answer is only `{ "data": null }`: the API has no such document. */
+export function isNullData(value: unknown): boolean {
+  return isJsonObject(value) && own(value, 'data') === null && Object.keys(value).length === 1
 }
 
 /**
@@ -286,6 +290,7 @@ function describe(value: unknown): string {
   if (value === null || value === undefined) return value === null ? 'null' : 'nothing'
   if (Array.isArray(value)) return 'a list'
   if (!isJsonObject(value)) return `a ${isExactNumber(value) ? 'number' : typeof value}`
+  if (own(value, 'data') === null) return 'an object whose data is null'
   const names = Object.keys(value).filter(isSafeToken)
   return names.length === 0 ? 'an object' : `an object with ${names.slice(0, 8).join(', ')}`
 }

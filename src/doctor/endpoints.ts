@@ -1,4 +1,4 @@
-import { PAGING, type PagingStyle, readDataList, readPage, readSingle } from '../api/paging.ts'
+import { isNullData, PAGING, type PagingStyle, readDataList, readPage, readSingle } from '../api/paging.ts'
 import type { ApiReader, ReaderReply } from '../api/reader.ts'
 import { fillPath, type Query } from '../api/request.ts'
 import { EXIT_STATUS, RetryError } from '../base/errors.ts'
@@ -167,6 +167,7 @@ function readItems({ answer, query, ids, table }: Endpoint, value: unknown): rea
   if (answer === 'data-list') return readDataList(value)
   if (answer !== 'bare' && answer !== 'data' && answer !== 'either')
     return readPage(answer, value, query ?? {}).items
+  if (table === undefined && isNullData(value)) return []
   const single = readSingle(value, answer, ids?.[0])
   if (table !== undefined && Array.isArray(single)) {
     throw new RetryError('The answer is a list, expected one object', {

@@ -283,6 +283,12 @@ describe('the answer of a single read', () => {
     expect(readSingle({ name: 'n', data: 5 }, 'either', 'id')).toEqual({ name: 'n', data: 5 })
   })
 
+  it('the error of an answer without an object says that its data is null', () => {
+    const value = { data: null }
+    expect(String(failure(() => readSingle(value, 'data')))).toContain('found an object whose data is null')
+    expect(readPage('single', value, {})).toEqual({ items: [], next: null })
+  })
+
   it('a list is accepted when the shape is undeclared', () => {
     expect(readSingle({ data: [1] }, 'either')).toEqual([1])
     expect(readPage('single', { data: single }, {})).toEqual({ items: [single], next: null })

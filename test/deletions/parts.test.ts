@@ -94,6 +94,32 @@ test('results that answer 404 twice while their meeting exists are deleted, and 
   expect(trial.column('SELECT id FROM live_playbook_results')).toEqual(['r'])
 })
 
+test('a document that the API sends as null is NULL, and a stored one becomes NULL after a second answer', async () => {
+  const api = await startScriptedApi()
+  const nothing = { body: { data: null } }
+  let answer: ScriptedAnswer = nothing
+  api.on('/v1/playbooks', () => ({ body: { data: [{ id: 'p' }] } }))
+  api.on('/v1/playbooks/{id}', () => ({ body: { data: { id: 'p', name: 'Discovery' } } }))
+  api.on('/v1/playbooks/{id}/execution-setting', () => answer)
+  api.on('/v1/settings/integrations', () => answer)
+  const trial = await startTrial(api)
+  const run = async () => {
+    expect((await trial.run(['playbooks', 'integrations'])).complete).toBe(true)
+    return trial.column(
+      'SELECT execution_setting FROM live_playbooks UNION ALL SELECT document FROM live_integrations',
+    )
+  }
+  expect(await run()).toEqual([null, null])
+  expect(await run()).toEqual([null, null])
+  answer = { body: { data: { mode: 'AUTO' } } }
+  expect(await run()).toEqual(['{"mode":"AUTO"}', '{"mode":"AUTO"}'])
+  answer = nothing
+  const asked = api.asked('/v1/settings/integrations').length
+  expect(await run()).toEqual([null, null])
+  expect(api.asked('/v1/settings/integrations').length - asked).toBe(2)
+  expect(await run()).toEqual([null, null])
+})
+
 test('a suspicion that was noted under a clock years ahead delays neither the run nor the deletion', async () => {
   const api = await startScriptedApi()
   const ids = new Set([uuid(1), uuid(2)])

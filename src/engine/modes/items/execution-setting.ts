@@ -1,4 +1,4 @@
-import { readSingle } from '../../../api/paging.ts'
+import { isNullData, readSingle } from '../../../api/paging.ts'
 import { DAY_MS } from '../../../base/clock.ts'
 import { encodeJson } from '../../../base/json.ts'
 import type { ReadRequest } from '../../../declare/resource.ts'
@@ -14,6 +14,10 @@ import { type ItemHandler, type ItemWork, readAgain, recheckAfter, rowOf } from 
 export const settingAnswer: ItemHandler = { answer: storeSetting, absent: settingAbsent }
 
 function storeSetting(context: EngineContext, work: ItemWork, value: unknown): void {
+  if (isNullData(value)) {
+    settingAbsent(context, work)
+    return
+  }
   const read = work.feed.read as ReadRequest
   context.runs.counts(work.resource).rowsRead += 1
   context.store.suspicions.end(rowOf(work))

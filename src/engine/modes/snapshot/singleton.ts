@@ -1,4 +1,4 @@
-import { readSingle } from '../../../api/paging.ts'
+import { isNullData, readSingle } from '../../../api/paging.ts'
 import { encodeJson } from '../../../base/json.ts'
 import { tableNamed } from '../../../catalog/catalog.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
@@ -18,14 +18,22 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
   const { store } = context
   const { resource, id, feed } = document
   const where = { resource, feed: id }
+  const row = { table: feed.table, scope: '', key: '1' }
+  const isStored = () => store.stored.state(row) === 'open'
 
   /** Handles a 404 for a stored document: a second 404, minutes later, confirms that it is gone. */
   const denyDocument = (status: number, message: string) => {
-    const row = { table: feed.table, scope: '', key: '1' }
     if (noteDenial(context, row).state === 'suspected') return
     for (const segment of store.segments.of(id)) store.segments.remove(segment)
     handleRefusal(context, where, feed.expected, status, message)
   }
+
+  /** Whether the API has no document any more: as for a 404, a second answer confirms that. */
+  const isNullOfStored = (value: unknown) =>
+    feed.stores === 'document' &&
+    isNullData(value) &&
+    isStored() &&
+    store.parts.get({ table: feed.table, column: 'document', id: row.key }) !== null
 
   /** The segment of the document. A document that was never read, or that was gone, gets a new segment. */
   const segmentOf = (): Segment =>
@@ -45,6 +53,10 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
   const ask: ListMode['ask'] = segment => ({
     request: { route: feed.read.path, path: feed.read.path },
     answer(value, reply) {
+      if (isNullOfStored(value)) {
+        if (noteDenial(context, row).state === 'suspected') return
+        store.suspicions.end(row)
+      }
       const item = toItem(context, document, value)
       if (item) {
         const filled = feed.stores === 'document' ? ['id', 'document'] : ['id']
@@ -53,8 +65,7 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
       noteRead(reply, segment)
     },
     refused(status, message) {
-      const isStored = store.stored.state({ table: feed.table, scope: '', key: '1' }) === 'open'
-      if (status === 404 && isStored && feed.expected?.[404]) denyDocument(status, message)
+      if (status === 404 && isStored() && feed.expected?.[404]) denyDocument(status, message)
       else handleRefusal(context, where, feed.expected, status, message)
     },
     failed(error) {
@@ -76,7 +87,8 @@ function toItem(
   { resource, id, feed }: DeclaredFeed<SingletonFeed>,
   value: unknown,
 ): ParsedItem | undefined {
-  const record = readSingle(value, feed.read.placement)
+  const isNull = feed.stores === 'document' && isNullData(value)
+  const record = isNull ? null : readSingle(value, feed.read.placement)
   const columns = Object.keys(tableNamed(feed.table).columns)
   const item =
     feed.stores === 'document'
@@ -85,7 +97,7 @@ function toItem(
   if (!item) return undefined
   const cells = columns.map((column, index) => {
     if (column === 'id') return 1
-    return column === 'document' ? encodeJson(record) : (item.cells[index] ?? null)
+    return column === 'document' && !isNull ? encodeJson(record) : (item.cells[index] ?? null)
   })
   return { ...item, cells }
 }
