@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { recordOutcome } from '../../src/engine/run/round-end.ts'
 import { refused, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
-import { startTrial, uuid } from './trial-backfill.ts'
+import { startTrial, stateOf, type Trial, uuid } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
 
 const MINUTE = 60_000
@@ -130,6 +130,24 @@ test('the standard objects that a workspace does not have are not requested agai
   await timed.drain()
   const asked = api.asked('/v2/objects/{object}').map(({ params }) => params[0])
   expect(asked.sort()).toEqual(['company', 'contact'])
+})
+
+test('nothing waits for the standard objects that no list names, though a deal refers to one', async () => {
+  const api = await startScriptedApi()
+  const relation = { type: 'MANY_TO_ONE', target_object: 'company' }
+  let names = ['deal']
+  api.on('/v2/objects', () => ({ body: { data: names.map(name => ({ name })) } }))
+  api.on('/v2/objects/{object}', ({ params: [name] }) =>
+    name === 'deal' ? { body: { name, fields: [{ name: 'company_id', relation }] } } : refused(404),
+  )
+  const stateAfterRun = async (trial: Trial) => {
+    expect((await trial.run(['crm_objects'])).complete).toBe(true)
+    return stateOf(trial, 'crm_objects')
+  }
+  const trial = await startTrial(api)
+  for (let run = 0; run < 3; run += 1) expect(await stateAfterRun(trial)).toBe('ok')
+  names = ['deal', 'company']
+  expect(await stateAfterRun(await startTrial(api))).toBe('waiting')
 })
 
 describe('a deleted meeting', () => {

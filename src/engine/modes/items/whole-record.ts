@@ -74,7 +74,7 @@ function rowFailed(context: EngineContext, work: ItemWork, error: ParleyError): 
   const { feed, task } = work
   const state = stored.state(rowOf(work))
   if (state === 'open' || state === 'withheld') return
-  if (isListed(context, work) || isNamed(context, work)) {
+  if (isListed(context, work) || isAlwaysRead(work) || isNamed(context, work)) {
     const item = { [(feed.read as ReadRequest).identity ?? 'id']: task.key }
     const reason = `The API fails to answer for this record, and a later run requests it again: ${error.message}`
     rejects.note({ ...whereOf(work), scope: rejectScope(task), item, reason }, context.now())
@@ -138,11 +138,11 @@ function askAgain(context: EngineContext, work: ItemWork, askAgainMs: number): v
 }
 
 /** Each wait is as long as all earlier waits together, so an item that takes minutes to be ready is read soon. */
-function askGrowing(context: EngineContext, work: ItemWork): void {
+function askGrowing(context: EngineContext, work: ItemWork, { waiting = true } = {}): void {
   const attempts = work.task.attempts + 1
   const firstMs = work.feed.readyWhen ? 10 * MINUTE_MS : DAY_MS
   const afterMs = longestBackoffMs({ firstMs, mostMs: MONTH_MS }, attempts)
-  readAgain(context, work, afterMs, { attempts, waiting: true })
+  readAgain(context, work, afterMs, { attempts, waiting })
 }
 
 /** How soon a key that a list names is requested again after a 404. */
@@ -154,12 +154,13 @@ const NAMED_FOR_MS = WEEK_MS
 /**
  * Handles a 404 for a row of which only the key is known. The row may be published later, as long as anything names it.
  * The first 404 of a key that a list shows may be wrong: until a second one, the resource is not complete
- * (`isUndecided`).
+ * (`isUndecided`). A key that is always read and that no list shows is not offered, as a scope that was never offered
+ * (`refused-scope.ts`): nothing waits for it.
  */
 function askUnknown(context: EngineContext, work: ItemWork): void {
   const isKnownToList = isListed(context, work)
-  if (isKnownToList && work.task.attempts === 0 && !isAlwaysRead(work))
-    recheckAfter(context, work, scaled(SOON_MS, context.options))
+  if (isKnownToList && work.task.attempts === 0) recheckAfter(context, work, scaled(SOON_MS, context.options))
+  else if (!isKnownToList && isAlwaysRead(work)) askGrowing(context, work, { waiting: false })
   else if (isKnownToList || isNamed(context, work)) askGrowing(context, work)
   else context.store.tasks.remove(work.task)
 }

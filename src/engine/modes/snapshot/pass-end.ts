@@ -49,13 +49,9 @@ export function* endPass(context: EngineContext, ended: EndedPass): Batches {
     } while (upTo !== undefined)
   }
   missedRows.note(pass.id, missed)
+  // A task that no list has named: if the API has no such row, nothing is pending.
   for (const key of feed.always ?? [])
-    store.tasks.name({
-      feed: `${resource}.detail`,
-      key,
-      dueAt: store.dueClock.after(0),
-      unlessSince: dayAgo(context),
-    })
+    store.tasks.add({ feed: `${resource}.detail`, key, dueAt: store.dueClock.after(0) })
   endPassOf(store.segments, pass)
   const againMs = missedRows.passEnded(pass.id, missed > 0) ?? confirmingPassMs(context, ended)
   if (againMs !== undefined) wantSegment(context, pass, againMs)
