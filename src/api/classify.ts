@@ -317,7 +317,8 @@ export function classifyFailure(error: unknown): Outcome {
 
 /** @returns the outcome when `api.timeout_seconds` has passed without a complete answer */
 export function timeoutOutcome(timeoutMs: number): Outcome {
-  return { kind: 'retry', cause: 'timeout', message: `No complete answer within ${timeoutMs / 1000} s` }
+  const message = `No complete answer within ${timeoutMs / 1000} s (api.timeout_seconds)`
+  return { kind: 'retry', cause: 'timeout', message }
 }
 
 export function tooLargeFault(status: number, maxResponseBytes: number): Outcome {

@@ -14,8 +14,9 @@ import type { ApiRequest } from './request.ts'
  * - Route: a route rests after several failures in a row on it, for different paths. During the rest, trials are sent
  *   one by one, with a growing wait before each. The rest ends when a request on the route is answered, refused or
  *   redirected. Other routes are not affected.
- * - Silence: the API is in doubt after several failures in a row, on different routes or without any HTTP status. Then
- *   health checks (requests for cheap lists) are sent on other routes. A result that is not a failure ends the doubt.
+ * - Silence: the API is in doubt after several failures in a row, on different routes or without any HTTP status, and
+ *   when a backfill's patience is over. Then health checks (requests for cheap lists) are sent on other routes. A result
+ *   that is not a failure ends the doubt: a single route that fails never ends a run.
  *   When the health checks fail as well, or when no request could even connect, the API is away: trials are sent one by
  *   one, with a growing wait before each, and each on another route. A trial that does not fail ends this state.
  * - Access: access is in doubt after several unexpected refusals since the last answer. Then every health check is
@@ -41,6 +42,8 @@ export interface ReachOptions {
   wasAnswered: boolean
   /** Whether an earlier session lost access. If so, health checks are sent before any other request. */
   accessWasLost: boolean
+  /** How long a backfill waits for a silent API. Undefined in the daemon. */
+  giveUpMs?: number
   /** The routes that rested when an earlier process ended. Each may be tried at once, and rests as long if it fails. */
   resting?: readonly RestingRoute[]
 }
@@ -278,7 +281,7 @@ const RESTS_OF_A_RUN = 4
 
 export function nextReachStep(reach: Reach, at: number): NextStep {
   const { silence, refusal } = reach
-  if (silence !== undefined && isDoubtful(silence)) return stepInSilence(reach, silence, at)
+  if (silence !== undefined && isDoubtful(reach, silence, at)) return stepInSilence(reach, silence, at)
   if (refusal?.doubtedSince !== undefined) return stepInRefusal(reach, refusal, at)
   return { kind: 'any' }
 }
@@ -307,14 +310,24 @@ export function troubleOf({ silence, refusal, healthChecks }: Reach): Trouble | 
   return { kind: 'refused', since, nextTrialAt, reason: `HTTP 403 or 404 for ${requests}` }
 }
 
-/** Ms until a backfill gives up; 0 or less when it must give up now. Infinity in a daemon and without a silence. */
-export function patienceLeftMs(reach: Reach, giveUpMs: number, at: number): number {
-  const { wasConnected, silence } = reach
-  if (giveUpMs === Number.POSITIVE_INFINITY) return giveUpMs
-  if (isAnotherSite(reach)) return 0
+/**
+ * Ms until a backfill gives up; 0 or less when it must give up now. Infinity in a daemon and without a silence, and when
+ * the patience is over while health checks decide whether an API that responded before is away.
+ */
+export function patienceLeftMs(reach: Reach, at: number): number {
+  const { silence, foreign, options } = reach
+  if (options.giveUpMs !== undefined && isAnotherSite(reach)) return 0
   if (silence === undefined) return Number.POSITIVE_INFINITY
+  const left = quietLeftMs(reach, silence, at)
+  return left <= 0 && foreign === undefined && !silence.isAway ? Number.POSITIVE_INFINITY : left
+}
+
+/** Ms until the silence has lasted as long as a backfill's patience. Infinity in a daemon. */
+function quietLeftMs({ wasConnected, options }: Reach, { quietSince }: Silence, at: number): number {
+  const { giveUpMs } = options
+  if (giveUpMs === undefined) return Number.POSITIVE_INFINITY
   const patience = wasConnected ? giveUpMs : Math.min(giveUpMs, FIRST_CONNECTION_MS)
-  return silence.quietSince + patience - at
+  return quietSince + patience - at
 }
 
 /** Whether another site than the API is at the address. */
@@ -500,9 +513,10 @@ function silenceAfter(reach: Reach, event: Extract<ReachEvent, { kind: 'failed' 
     routes: new Set([...before.routes, route]),
     neverConnected: before.neverConnected && cause === 'unreachable',
     hasStatus: before.hasStatus || status !== undefined,
-    confirmations: before.confirmations + (isDoubtful(before) && !before.routes.has(route) ? 1 : 0),
+    confirmations:
+      before.confirmations + (isDoubtful(reach, before, at) && !before.routes.has(route) ? 1 : 0),
   }
-  if (!before.isAway && !isConfirmed(reach, failed)) return failed
+  if (!before.isAway && !isConfirmed(reach, failed, at)) return failed
   const trials = failed.trials + 1
   const quietSince = before.isAway ? before.quietSince : before.since + before.waitedMs
   return { ...failed, isAway: true, quietSince, trials, nextTrialAt: at + backoffMs(AWAY, trials, random) }
@@ -525,13 +539,18 @@ function noSilence(at: number): Silence {
   }
 }
 
-/** Whether the whole API is in doubt. Errors with an HTTP status on a single route concern only that route. */
-function isDoubtful({ isAway, failures, routes, hasStatus }: Silence): boolean {
-  return isAway || (failures >= DOUBTFUL_FAILURES && (routes.size > 1 || !hasStatus))
+/**
+ * Whether the whole API is in doubt. Errors with an HTTP status on a single route concern only that route. The end of a
+ * backfill's patience is a doubt too: the health checks decide whether the run ends.
+ */
+function isDoubtful(reach: Reach, silence: Silence, at: number): boolean {
+  const { isAway, failures, routes, hasStatus } = silence
+  if (isAway || (failures >= DOUBTFUL_FAILURES && (routes.size > 1 || !hasStatus))) return true
+  return quietLeftMs(reach, silence, at) <= 0
 }
 
-function isConfirmed(reach: Reach, silence: Silence): boolean {
-  if (!isDoubtful(silence)) return false
+function isConfirmed(reach: Reach, silence: Silence, at: number): boolean {
+  if (!isDoubtful(reach, silence, at)) return false
   return (
     silence.neverConnected ||
     silence.confirmations >= CONFIRMATIONS ||

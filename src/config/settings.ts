@@ -152,7 +152,7 @@ export const SETTINGS = {
     default: 120,
     unit: 'seconds',
     description:
-      'A backfill that gets no response from the API for this time ends with status 69. If the first request cannot connect, it ends after 10 seconds. If the first responses show that another site is at api.base_url, it ends at once.',
+      'A backfill that gets no response from the API for this time ends with status 69. While the API answers other requests, a request without an answer fails only its resource. If the first request cannot connect, it ends after 10 seconds. If the first responses show that another site is at api.base_url, it ends at once.',
     flag: '--give-up-seconds',
     placeholder: 'seconds',
     example: '600',

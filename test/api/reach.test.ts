@@ -26,6 +26,9 @@ const healthChecks = LISTS.map(name => ({
 const MINUTES = 300_000
 const OPTIONS: ReachOptions = { healthChecks, againAfterMs: MINUTES, wasAnswered: true, accessWasLost: false }
 
+/** The patience of a backfill. The daemon has none. */
+const BACKFILL = { giveUpMs: 120_000 }
+
 const begin = (options: Partial<ReachOptions> = {}) => startReach({ ...OPTIONS, ...options }, 0)
 
 interface Failing {
@@ -81,10 +84,15 @@ function step(reach: Reach, at: number): string {
 }
 
 /** Follows every step and answers each health check with `answer`. Returns the steps with their times. */
-function follow(first: Reach, untilMs: number, answer: (name: string, at: number) => ReachEvent) {
+function follow(
+  first: Reach,
+  untilMs: number,
+  answer: (name: string, at: number) => ReachEvent,
+  startMs = 0,
+) {
   const done: [at: number, asked: string][] = []
   let reach = first
-  let at = 0
+  let at = startMs
   while (at <= untilMs) {
     const next = nextReachStep(reach, at)
     if (next.kind === 'any' || next.kind === 'lost' || next.kind === 'trial') {
@@ -146,7 +154,8 @@ describe('an API that does not answer', () => {
     expect(step(having(begin(), ...events), 8)).toBe(expected)
   })
 
-  const doubtful = having(begin(), ...failures(['a', 'b', 'a', 'b', 'a'], { status: 500 }))
+  const errorsOnTwoRoutes = failures(['a', 'b', 'a', 'b', 'a'], { status: 500 })
+  const doubtful = having(begin(), ...errorsOnTwoRoutes)
 
   test('the API answers again as soon as a health check is answered', () => {
     const { end, done } = follow(doubtful, 1000, answered)
@@ -196,18 +205,49 @@ describe('an API that does not answer', () => {
       119_900,
     ],
   ])('the patience of a run does not shrink when %s', (_, events, left) => {
-    expect(patienceLeftMs(having(begin(), ...events), 120_000, 1000)).toBe(left)
+    expect(patienceLeftMs(having(begin(BACKFILL), ...events), 1000)).toBe(left)
   })
 
   test('gateway errors use up the patience of a run too', () => {
-    const { reach } = follow(doubtful, 100_000, (name, at) => failed(name, at, { status: 502 }))
-    expect(patienceLeftMs(reach, 120_000, 100_000)).toBe(20_000)
+    const doubted = having(begin(BACKFILL), ...errorsOnTwoRoutes)
+    const { reach } = follow(doubted, 100_000, (name, at) => failed(name, at, { status: 502 }))
+    expect(patienceLeftMs(reach, 100_000)).toBe(20_000)
   })
 
   test("parley's own waits before the API went away do not use up the patience of a run", () => {
-    const waited = withoutWait(doubtful, 60_000)
+    const waited = withoutWait(having(begin(BACKFILL), ...errorsOnTwoRoutes), 60_000)
     const { reach } = follow(waited, 100_000, (name, at) => failed(name, at, { status: 502 }))
-    expect(patienceLeftMs(reach, 120_000, 100_000)).toBe(80_000)
+    expect(patienceLeftMs(reach, 100_000)).toBe(80_000)
+  })
+
+  describe('when the patience of a run is over', () => {
+    const timeout = (name: string, at: number) => failed(name, at, { cause: 'timeout' })
+    const over = having(begin(BACKFILL), answered('b', 0), timeout('a', 1000), timeout('a', 121_000))
+
+    test('another route is asked before the run ends', () => {
+      expect([step(over, 120_999), step(over, 121_000)]).toEqual(['any', 'activities.list'])
+      expect(patienceLeftMs(over, 121_000)).toBe(Number.POSITIVE_INFINITY)
+    })
+
+    test('the run goes on when another route answers', () => {
+      const { end, done, reach } = follow(over, 200_000, answered, 121_000)
+      expect([end, done.length, patienceLeftMs(reach, 121_000)]).toEqual(['any', 1, Number.POSITIVE_INFINITY])
+    })
+
+    test('the run ends when two further routes fail too', () => {
+      const away = having(over, timeout('activities', 121_000), timeout('messages', 121_000))
+      expect(patienceLeftMs(away, 121_000)).toBe(0)
+    })
+
+    test('the run ends at once when the API never responded', () => {
+      const silent = having(begin(BACKFILL), timeout('a', 1000))
+      expect([patienceLeftMs(silent, 120_999), patienceLeftMs(silent, 121_000)]).toEqual([1, 0])
+    })
+
+    test('the daemon asks nothing more', () => {
+      const daemon = having(begin(), answered('b', 0), timeout('a', 1000), timeout('a', 121_000))
+      expect(step(daemon, 121_000)).toBe('any')
+    })
   })
 })
 
@@ -216,8 +256,8 @@ describe('a site that is not the API', () => {
     failed(name, 0, { status: 200, cause: 'garbled', isForeign: true })
   const notFound = (name: string): ReachEvent => refused(name, 0, false, true)
   const limit: ReachEvent = throttled('a', 0)
-  const leaves = (events: readonly ReachEvent[], options: Partial<ReachOptions> = {}, giveUpMs = 120_000) =>
-    patienceLeftMs(having(begin(options), ...events), giveUpMs, 0)
+  const leaves = (events: readonly ReachEvent[], options: Partial<ReachOptions> = {}) =>
+    patienceLeftMs(having(begin({ ...BACKFILL, ...options }), ...events), 0)
 
   test.each<[string, ReachEvent[]]>([
     ['three web pages on different routes', [page('a'), page('b'), page('c')]],
@@ -263,7 +303,7 @@ describe('a site that is not the API', () => {
     ['the site answers', [page('a'), page('b'), page('c')]],
     ['no connection is possible', [failed('a', 0, { cause: 'unreachable' })]],
   ])('a process that waits indefinitely does not end when %s', (_, events) => {
-    expect(leaves(events, {}, Number.POSITIVE_INFINITY)).toBe(Number.POSITIVE_INFINITY)
+    expect(patienceLeftMs(having(begin(), ...events), 0)).toBe(Number.POSITIVE_INFINITY)
   })
 })
 

@@ -47,7 +47,6 @@ async function reachable(options: Partial<ReachOptions> = {}, before: readonly G
     before,
     resourcesOf: () => ['messages'],
     options: { healthChecks: [], againAfterMs: MINUTE, wasAnswered: true, accessWasLost: false, ...options },
-    giveUpMs: Number.POSITIVE_INFINITY,
     random: () => 0.5,
   })
   const answered = () => {

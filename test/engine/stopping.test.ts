@@ -186,6 +186,39 @@ describe('an API that does not answer', () => {
     expect(error.code).toBe('api-silent')
   })
 
+  test('a list that alone gets no answer fails, and the run ends as with any failed resource', async () => {
+    const api = await startScriptedApi()
+    api.on('/v1/members', () => numberedPage([{ id: 'a' }]))
+    api.on('/v1/collections', () => never)
+    const trial = await startTrial(api)
+    const result = await trial.run(['members', 'collections'], { giveUpMs: 200, timeoutMs: 150 })
+    expect([result.complete, result.interrupted, outcomeOf(result, 'members')]).toEqual([
+      false,
+      false,
+      'complete',
+    ])
+    expect(result.resources.find(({ resource }) => resource === 'collections')).toMatchObject({
+      outcome: 'failed',
+      reason: 'GET /v1/collections: No complete answer within 0.15 s (api.timeout_seconds)',
+    })
+  })
+
+  test('an API that goes away while one list is open ends the run with 69', async () => {
+    const api = await startScriptedApi()
+    let isHere = true
+    api.on('/v1/members', () => (isHere ? numberedPage([{ id: 'a' }]) : never))
+    api.on('/v1/collections', () => {
+      isHere = api.asked('/v1/members').length === 0
+      return never
+    })
+    const trial = await startTrial(api)
+    const error = await stopOf(
+      trial.run(['members', 'collections'], { giveUpMs: 200, timeoutMs: 150, concurrency: 1 }),
+    )
+    expect([error.exitStatus, error.code]).toEqual([EXIT_STATUS.apiUnavailable, 'api-silent'])
+    expect(trial.column('SELECT id FROM members')).toEqual(['a'])
+  })
+
   test.each([
     ['connections are cut', { cut: true }],
     ['a gateway answers 502', refused(502)],

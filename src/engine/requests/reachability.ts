@@ -104,8 +104,6 @@ export interface ReachabilityDeps {
   options: ReachOptions
   /** The gates that an earlier process has closed. */
   before: readonly Gate[]
-  /** Infinite in the daemon. */
-  giveUpMs: number
   random: () => number
 }
 
@@ -126,7 +124,6 @@ export function createReachability({
   resourcesOf,
   options,
   before,
-  giveUpMs,
   random,
 }: ReachabilityDeps): Reachability {
   const { clock, log, backoffs } = context
@@ -145,7 +142,7 @@ export function createReachability({
         since: instant(found.since),
         nextTryAt: Math.max(instant(found.nextTrialAt), clock.now()),
         reason: found.reason,
-        givesUpAt: giveUpMs === Number.POSITIVE_INFINITY ? undefined : clock.now() + patienceLeft(),
+        givesUpAt: options.giveUpMs === undefined ? undefined : clock.now() + patienceLeft(),
       }
     }
     if (!paused) return undefined
@@ -161,7 +158,7 @@ export function createReachability({
     !reach.silence?.isAway &&
     [...limits.routes.keys()].some(route => closedMs(limits, route, clock.elapsed()) > 0)
   const patienceLeft = () =>
-    isWaitForRoute() ? Number.POSITIVE_INFINITY : patienceLeftMs(reach, giveUpMs, clock.elapsed())
+    isWaitForRoute() ? Number.POSITIVE_INFINITY : patienceLeftMs(reach, clock.elapsed())
 
   let limits: RouteLimits = NO_ROUTE_LIMITS
   const limitsAfter = ({ route }: ApiRequest, sent: Sent, pause: GovernorPause): RouteLimits => {

@@ -140,7 +140,6 @@ export function createSession(deps: SessionDeps): Session {
         context,
         sources: chosen.sources(),
         resources,
-        giveUpMs: Number.POSITIVE_INFINITY,
         closedBefore,
         access: { ...deps.access, againAfterMs: scaled(ACCESS_AGAIN_MS, options) },
         endless: { onApply: runs.open, onEnd: afterJob, onSent: sentTo(observer) },

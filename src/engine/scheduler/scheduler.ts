@@ -45,7 +45,8 @@ export interface SchedulerDeps
   extends Pick<EngineDeps, 'client' | 'governor' | 'random' | 'saveLearned' | 'stopNew' | 'cancel'> {
   context: EngineContext
   sources: readonly Source[]
-  giveUpMs: number
+  /** Undefined in the daemon. */
+  giveUpMs?: number
   /** In catalogue order. */
   resources: readonly Resource[]
   access: AccessBefore
@@ -77,9 +78,14 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     resourcesOf: route => [
       ...new Set(sources.filter(source => source.route === route).map(({ resource }) => resource)),
     ],
-    options: { healthChecks: healthChecksOf(deps.resources), againAfterMs, wasAnswered, accessWasLost },
+    options: {
+      healthChecks: healthChecksOf(deps.resources),
+      againAfterMs,
+      wasAnswered,
+      accessWasLost,
+      ...(deps.giveUpMs !== undefined && { giveUpMs: deps.giveUpMs }),
+    },
     before: deps.closedBefore ?? [],
-    giveUpMs: deps.giveUpMs,
     random: deps.random,
   })
   progress.trouble = reachability.trouble
