@@ -178,6 +178,24 @@ test.concurrent('a full disk ends a backfill with status 73, and the next run wi
   expect(count(place.file, 'message_copies')).toBe(simulator.world.truth().count('messages'))
 })
 
+test.concurrent('after an error, the table says which resources failed or are not offered, and why', async context => {
+  const faults = [
+    { kind: 'redirect', route: '/v1/teams' },
+    { kind: 'status', status: 404, route: '/v1/settings/integrations' },
+    { kind: 'status', status: 401, route: '/v2/messages/{messageId}', afterRequests: 10 },
+  ] as const
+  const place = placeFor(await workspace(context, { faults }))
+  const only = ['--only', 'teams,messages,message_bodies,integrations']
+  const { status, stdout, stderr } = await parley(['backfill', ...only], place)
+  expect(status).toBe(EXIT_STATUS.refused)
+  expect(stdout).toMatch(/\nteams +0 +0 +0 +\d+ {2}failed\n/)
+  expect(stdout).toContain('\n  teams: GET /v1/teams: ')
+  expect(stdout).toMatch(/\nintegrations +0 +0 +0 +\d+ {2}not offered\n/)
+  expect(stdout).toMatch(/\nNot complete: /)
+  expect(stdout).toContain('\nNot read completely: teams, message_bodies. The rows read so far are stored.\n')
+  expect(stderr).toContain('refuses the key')
+})
+
 test.concurrent('--json prints an error that prevents the backfill too, with its exit status', async context => {
   const { env, cwd } = placeFor(await workspace(context))
   const { status, stdout } = await parley(['backfill', '--json'], {

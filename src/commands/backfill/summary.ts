@@ -46,7 +46,8 @@ export function summarize({ app, backfill, leftOut, end, durationMs }: SummaryDe
   const error = 'error' in end ? end.error : undefined
   if (error !== undefined && !(error instanceof ParleyError)) return undefined
   if (error instanceof StopError && error.exitStatus === EXIT_STATUS.databaseUnavailable) return undefined
-  const result = 'result' in end ? end.result : partialResult(backfill)
+  const result = backfill.result()
+  if (result === undefined) return undefined
   if (error !== undefined && result.resources.every(({ rowsRead }) => rowsRead === 0)) return undefined
   const { store } = app
   const status = new Map(readStatus(store.db).map(row => [row.resource, row]))
@@ -62,22 +63,6 @@ export function summarize({ app, backfill, leftOut, end, durationMs }: SummaryDe
       const isHeldBack = store.state.get(one.resource).heldSince !== null
       return [{ ...one, status: row, waiting: countWaiting(store, one), isHeldBack }]
     }),
-  }
-}
-
-/** The result so far of a run that an error ended. */
-function partialResult(backfill: Backfill): BackfillResult {
-  const { requests, throttled, resources } = backfill.progress()
-  return {
-    complete: false,
-    interrupted: false,
-    requests,
-    throttled,
-    resources: resources.map(({ resource, counts, finished }) => ({
-      resource,
-      ...counts,
-      outcome: finished ? 'complete' : 'stopped',
-    })),
   }
 }
 
@@ -208,14 +193,16 @@ function rejectedSentences({ resources }: Summary): string[] {
 }
 
 function nextStepSentences({ result, resources, error }: Summary): string[] {
-  if (result.complete || error !== undefined) return []
-  const failed = resources.filter(({ outcome }) => outcome === 'failed')
+  if (result.complete) return []
+  const failed = resources.filter(({ outcome }) => outcome === 'failed' || outcome === 'stopped')
   if (result.interrupted || failed.length === 0) {
     return ['Run parley backfill again to continue where it stopped.']
   }
   const names = (chosen: readonly ResourceSummary[]) => chosen.map(({ resource }) => resource).join(', ')
   const held = failed.filter(({ isHeldBack }) => isHeldBack)
   const unread = failed.filter(({ isHeldBack }) => !isHeldBack)
+  // The hint of an error says what to do first.
+  const again = error === undefined ? ' Run parley backfill again to read the rest.' : ''
   return [
     ...(held.length === 0
       ? []
@@ -224,8 +211,6 @@ function nextStepSentences({ result, resources, error }: Summary): string[] {
         ]),
     ...(unread.length === 0
       ? []
-      : [
-          `Not read completely: ${names(unread)}. The rows read so far are stored. Run parley backfill again to read the rest.`,
-        ]),
+      : [`Not read completely: ${names(unread)}. The rows read so far are stored.${again}`]),
   ]
 }

@@ -60,12 +60,11 @@ export function endRound(
 ): ResourceResult {
   const { name } = resource
   const { runs, rounds, backoffs, server, store } = context
-  const result = (outcome: RunOutcome, reason?: string): ResourceResult => ({
-    resource: name,
-    outcome,
-    ...runs.counts(name),
-    ...(reason === undefined ? {} : { reason }),
-  })
+  const result = (outcome: RunOutcome): ResourceResult => {
+    const failure = runs.failure(name)
+    const reason = failure ? reasonWithHint(failure) : backoffs.reason(name)
+    return { resource: name, outcome, ...runs.counts(name), ...(reason !== undefined && { reason }) }
+  }
   const isWaiting = interrupted && confirmationMs(context, [name]) !== undefined
   if (!read.includes(resource) || isWaiting) return result('stopped')
   const outcome = recordOutcome(context, resource, true)
@@ -75,8 +74,7 @@ export function endRound(
     const asOf = isoInstant(server.from(Date.parse(roundStartedAt ?? now)))
     rounds.end(name, { complete: false, asOf, now, deletionsSince: now })
   }
-  const failure = runs.failure(name)
-  return result(outcome, failure ? reasonWithHint(failure) : backoffs.reason(name))
+  return result(outcome)
 }
 
 export function closeRuns(

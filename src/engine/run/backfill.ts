@@ -21,6 +21,8 @@ import { type ChosenResources, chooseResources } from './sources.ts'
 export interface Backfill {
   run(): Promise<BackfillResult>
   progress(): BackfillProgress
+  /** The result of a run that is over, also of one that an error ended; undefined before. */
+  result(): BackfillResult | undefined
   /** The server's clock, in ms since the epoch; undefined before the first answer. */
   serverTime(): number | undefined
 }
@@ -74,6 +76,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     isFinished,
   })
   let scheduler: Scheduler | undefined
+  let result: BackfillResult | undefined
   const confirmation = createConfirmationWait({
     context,
     resources: deps.resources,
@@ -121,6 +124,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
         isUnread: isUnread(context, name),
       })),
     }),
+    result: () => result,
     serverTime: context.server.nowIfKnown,
     async run() {
       const runs = await begin(context, chosen, deps.governor.state().ratePerSecond)
@@ -159,8 +163,10 @@ export function createBackfill(deps: BackfillDeps): Backfill {
           store.state.nextRun(name, isoInstant(clock.now() + dueMs))
         }
       })
-      if (stopped !== undefined) throw stopped
-      return resultOf(ended, progress)
+      result = resultOf(ended, progress)
+      if (stopped === undefined) return result
+      result = { ...result, complete: false, interrupted: false }
+      throw stopped
     },
   }
 }
