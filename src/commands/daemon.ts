@@ -5,7 +5,7 @@ import { type CommandDefinition, loadCommandSettings, settingsOfSections } from 
 
 export const daemonCommand: CommandDefinition = {
   description:
-    'Keeps the warehouse in sync with the API until it is stopped. New items arrive with the next poll. Edits, deletions and items that appear late in the API arrive within the audit interval for their age. It starts with an empty warehouse or continues an existing one. SIGHUP makes it read the settings again.',
+    'Keeps the warehouse in sync with the API until it is stopped. New items arrive with the next poll. Edits, deletions and items that appear late in the API arrive within the audit interval for their age. The access log is an exception: a period of it is closed after two reads that agree, and an entry that appears in it later arrives after parley resync access_logs. It starts with an empty warehouse or continues an existing one. SIGHUP makes it read the settings again.',
   settings: settingsOfSections(
     'api',
     'database',

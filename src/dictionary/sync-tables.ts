@@ -79,7 +79,7 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
         'There was none yet, or the resource is read row by row and has no list; `complete_as_of` has its age.',
       ),
       complete_as_of: instant(
-        'Everything published before this instant, whatever its event time, had been read. With `sync.since` this leaves out the details, transcripts and playbook results of earlier meetings, the texts of earlier e-mails and earlier log entries.',
+        'Everything published before this instant, whatever its event time, had been read. With `sync.since` this leaves out the details, transcripts and playbook results of earlier meetings, the texts of earlier e-mails and earlier log entries. For `access_logs`: except entries that appeared after their period was closed; `parley resync access_logs` reads them.',
         'History is still loading, or `sync.since` leaves out the beginning of a list of activities or messages.',
       ),
       backfill_done: count('Progress of the backfill: `rows_live`.', 'rows', '5120'),

@@ -147,6 +147,26 @@ describe('the entries of the access log', () => {
       expect(Date.parse(query['from'] ?? '')).toBeGreaterThan(trial.clock.now() - 10 * HOUR)
   })
 
+  test('an entry that appears after its period was closed arrives with a resync', async () => {
+    const api = await startScriptedApi()
+    let entries = [entry(5 * DAY, 'a')]
+    api.on(
+      ROUTE,
+      log(() => entries, 50),
+    )
+    const trial = await startTrial(api)
+    for (let pass = 0; pass < 3; pass += 1) {
+      await trial.run(['access_logs'])
+      trial.passTime(2 * HOUR)
+    }
+    entries = [entry(4 * DAY, 'late'), ...entries]
+    await trial.run(['access_logs'])
+    expect(trial.column(OPERATIONS)).toEqual(['a'])
+    await trial.store.transaction(() => trial.store.resync(['access_logs'], ago(0)))
+    await trial.run(['access_logs'])
+    expect(trial.column(OPERATIONS)).toEqual(['late', 'a'])
+  })
+
   test('while the whole log fails, no further period is added', async () => {
     const api = await startScriptedApi()
     api.on(
