@@ -39,11 +39,8 @@ export interface Page {
   next: Query | null
   /** Only for v1 pages: the API's count of all items. */
   totalSize?: number
-  /**
-   * Only for v1 pages: the totals say that this page is the last one, but they may be too low. So there is a next page
-   * if this page has shown a new item.
-   */
-  isPastTotals?: true
+  /** Only for v1 pages of which the totals say that this one is the last: the page after it, should they be too low. */
+  beyond?: Query
   /** Only for style `any`: the shape that was found. */
   recognised?: 'v2-cursor' | 'v1-cursor' | 'v1-page' | 'bare'
 }
@@ -110,14 +107,11 @@ function readV1Page(items: readonly unknown[], paging: PagingFields, sent: Query
   const hasItems = items.length > 0
   // The totals may contradict each other. An empty page ends the list unless `total_pages` says otherwise.
   const isWithinTotals = page < (totalPages ?? 0) || (hasItems && (isUnknown || page < (bySize ?? 0)))
-  const isFull = limit > 0 && items.length >= limit
-  const isBeyondSize = totalSize !== undefined && (page - 1) * limit + items.length > totalSize
-  const isPastTotals = !isWithinTotals && hasItems && (isFull || isBeyondSize)
+  const following = { page: String(page + 1) }
   return {
     items,
-    next: isWithinTotals || isPastTotals ? { page: String(page + 1) } : null,
+    ...(isWithinTotals ? { next: following } : { next: null, beyond: following }),
     ...(totalSize !== undefined && { totalSize }),
-    ...(isPastTotals && { isPastTotals }),
   }
 }
 

@@ -29,7 +29,6 @@ function numbered({ size, total }: { size: number; total: number }, page: number
   return { body: { data: data.slice(2 * page - 2, 2 * page), pagination } }
 }
 
-const WHOLE = { size: 4, total: 4 }
 const pageOf = ({ query }: ScriptedRequest) => Number(query['page'] ?? 1)
 const uuids = (...numbers: number[]) => numbers.map(uuid)
 
@@ -122,27 +121,27 @@ describe('the end of a list', () => {
     expect(api.asked('/v1/members')).toHaveLength(3)
   })
 
-  test.each<[what: string, answer: (page: number) => ScriptedAnswer]>([
-    ['is empty', page => numbered(WHOLE, page)],
-    ['is refused', page => (page > 2 ? refused(404) : numbered(WHOLE, page))],
-    ['repeats the last one', page => numbered(WHOLE, Math.min(page, 2))],
-  ])('a page-numbered list whose last page is full ends where the next one %s', async (_what, answer) => {
+  test('a page-numbered list whose last page is full ends there', async () => {
     const api = await startScriptedApi()
-    api.on('/v1/members', request => answer(pageOf(request)))
+    api.on('/v1/members', request =>
+      pageOf(request) > 2 ? refused(500) : numbered({ size: 4, total: 4 }, pageOf(request)),
+    )
     const trial = await startTrial(api)
-    for (let run = 0; run < 2; run += 1) {
-      const before = api.asked('/v1/members').length
-      expect((await trial.run(['members'])).complete).toBe(true)
-      expect(api.asked('/v1/members').length - before).toBe(3)
-    }
+    expect((await trial.run(['members'])).complete).toBe(true)
+    expect(api.asked('/v1/members')).toHaveLength(2)
+  })
+
+  test('a page-numbered list that shows more rows than it states ends where a page repeats', async () => {
+    const api = await startScriptedApi()
+    api.on('/v1/members', request => numbered({ size: 4, total: 1 }, Math.min(pageOf(request), 2)))
+    const trial = await startTrial(api)
+    expect((await trial.run(['members'])).complete).toBe(true)
     expect(trial.column(MEMBERS)).toEqual(['m1', 'm2', 'm3', 'm4'])
-    expect(trial.logged()).not.toContain('than it states')
   })
 
   test.each([
     ['none', 0],
     ['one', 1],
-    ['as many as its full pages have', 4],
   ])('a page-numbered list that states %s of its rows is read completely', async (_what, total) => {
     const api = await startScriptedApi()
     api.on('/v1/members', request => numbered({ size: 5, total }, pageOf(request)))

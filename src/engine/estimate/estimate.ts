@@ -206,7 +206,7 @@ async function countList(ask: Ask, list: DeclaredFeed<ListFeed>, known: Known): 
     const because = `read month by month until ${EMPTY_PERIODS} are empty; ${ONLY_READING}`
     return { requests: atLeast(EMPTY_PERIODS + 1), because }
   }
-  const { items, next, totalSize, isPastTotals = false } = page
+  const { items, next, totalSize } = page
   const keysOf = (some: readonly unknown[]) => some.flatMap(item => keyOf(item, feed.keyFields) ?? [])
   const keys = keysOf(items)
   const wanted = keysOf(
@@ -218,10 +218,8 @@ async function countList(ask: Ask, list: DeclaredFeed<ListFeed>, known: Known): 
   }
   const isStated = totalSize !== undefined && totalSize >= items.length
   const rows = isStated ? exactly(totalSize) : atLeast(items.length + 1)
-  // A pass over a list with unknown paging begins without a limit, and begins again when there are more pages. The page
-  // after a full last one is empty.
-  const more = Number(feed.list.paging === 'any') + Number(isPastTotals)
-  const requests = sum(exactly(more), pages(rows, pageSize(list)))
+  // A pass over a list with unknown paging begins without a limit, and begins again when there are more pages.
+  const requests = sum(exactly(feed.list.paging === 'any' ? 1 : 0), pages(rows, pageSize(list)))
   const because = isStated ? 'total reported by the API' : `from its first page; ${ONLY_READING}`
   if (named && named.value > wanted.length) return { requests, because, fresh: named, keys }
   return { requests, because, all: since === null ? rows : atLeast(wanted.length), keys }

@@ -18,7 +18,7 @@ import {
   type ScopeRefusal,
   scopeHistory,
 } from '../refused-scope.ts'
-import { endList, type SnapshotReads, snapshotSteps } from './page.ts'
+import { type SnapshotReads, snapshotSteps } from './page.ts'
 
 /** Requests the next page of a pass. */
 export function askPage(context: EngineContext, reads: SnapshotReads, pass: Segment): Asking {
@@ -48,10 +48,6 @@ export function askPage(context: EngineContext, reads: SnapshotReads, pass: Segm
     },
     afterwards: () => rest,
     refused(status, message) {
-      if (isPastEnd(pass) && isCursorRefusal(status, pass.cursor)) {
-        rest = endList(context, reads, pass)
-        return
-      }
       if (retryAnotherWay(context, reads, pass, status)) return
       const meaning = feed.expected?.[status]
       const refusal = { where, scope, status, message }
@@ -63,9 +59,6 @@ export function askPage(context: EngineContext, reads: SnapshotReads, pass: Segm
     failed: error => failPass(context, reads, { pass, limit: Number(query['limit'] ?? 0), error }),
   }
 }
-
-/** Whether the pass has read as many items as the list states to have, so that the API may refuse the page after them. */
-const isPastEnd = ({ rows, totalSize }: Segment): boolean => rows === totalSize
 
 /** A list whose paging the spec does not state is first requested without `limit`, which the API may refuse. */
 function limitQuery({ list }: SnapshotFeed, pass: Segment): Query {

@@ -215,9 +215,10 @@ function advance(
   { hasNew }: HasNew,
 ): Batches | undefined {
   const { segments } = context.store
-  // A server that ignores `page` returns the same full page again.
-  const page = read.isPastTotals && !hasNew ? { ...read, next: null } : read
   const { resource, id, guards } = reads
+  const { beyond } = read
+  const isBeyond = beyond && hasNew && showsMore(context, reads, { ...read, scope: segment.scope })
+  const page = isBeyond ? { ...read, next: beyond } : read
   const pass = { ...segment, ...(isFruitless({ next: page.next, hasNew }) ? {} : NOT_FAILED) }
   const limit = largerLimit(page, pass, reads.unlimited)
   const totalSize = sizeAfterPage(pass, page)
@@ -245,8 +246,15 @@ function advance(
   return undefined
 }
 
+/** Whether the pass has shown more rows than the list states to have. */
+const showsMore = (
+  { store }: EngineContext,
+  { id }: DeclaredFeed<SnapshotFeed>,
+  { scope, totalSize }: Pick<Segment, 'scope'> & { totalSize?: number | null },
+): boolean => totalSize != null && store.seen.hasAtLeast(id, scope, totalSize + 1)
+
 /** Ends a pass that has reached the end of the list. Returns the batches of `endPass` after the first. */
-export function endList(
+function endList(
   context: EngineContext,
   { resource, id, feed }: DeclaredFeed<SnapshotFeed>,
   pass: Segment,
@@ -262,13 +270,12 @@ export function endList(
  */
 function isAsStated(
   context: EngineContext,
-  { resource, id }: DeclaredFeed<SnapshotFeed>,
+  list: DeclaredFeed<SnapshotFeed>,
   { scope, totalSize }: Segment,
 ): boolean {
-  if (totalSize === null) return true
-  const { seen } = context.store
-  const isFewer = !seen.hasAtLeast(id, scope, totalSize)
-  if (!isFewer && !seen.hasAtLeast(id, scope, totalSize + 1)) return true
+  const { resource, id } = list
+  const isFewer = totalSize !== null && !context.store.seen.hasAtLeast(id, scope, totalSize)
+  if (!isFewer && !showsMore(context, list, { scope, totalSize })) return true
   const found = isFewer ? 'fewer' : 'more'
   context.log.warn(`List shows ${found} rows than it states to have, so none of its rows counts as missing`, {
     resource,
