@@ -386,7 +386,7 @@ export const MUTANTS: readonly Mutant[] = [
       backfill(2 * HOUR),
     ),
     file: 'store/rows/tombstones.ts',
-    from: 'for (const cascade of table.cascades) apply(cascade, row, now)\n      if (merged)',
+    from: 'for (const cascade of table.cascades) apply(cascade, row, now, onCascade)\n      if (merged)',
     to: 'if (merged)',
   },
   {
