@@ -22,13 +22,16 @@ interface Watched {
   restart(): Promise<void>
 }
 
-/** A warehouse with many members, and a pass with one page left. It has seen all but a few rows of the other pages. */
-async function startNearEnd(): Promise<Watched> {
+/**
+ * A warehouse with many members, and a pass with one page left. It has seen all but a few rows of the other pages.
+ * @param size the number of rows that the list states to have
+ */
+async function startNearEnd(size = ROWS - MISSING.length + 2): Promise<Watched> {
   const api = await startScriptedApi()
   const page = (number: number): ScriptedAnswer => ({
     body: {
       data: [{ id: `page ${number}`, name: 'Aiko', email: null, role: null }],
-      pagination: { page: number, limit: 200, total_size: 2, total_pages: 2 },
+      pagination: { page: number, limit: size, total_size: size, total_pages: 2 },
     },
   })
   api.on('/v1/members', () => numberedPage([]))
@@ -127,7 +130,7 @@ describe('the end of a pass over many rows', () => {
 })
 
 test('the seen keys of an abandoned pass count for no other pass', async () => {
-  const watched = await startNearEnd()
+  const watched = await startNearEnd(2)
   const { store } = watched.trial
   const [pass] = store.segments.of(FEED)
   if (!pass) throw new Error('members have no pass')
