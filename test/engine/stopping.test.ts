@@ -423,6 +423,18 @@ describe('an interrupted round', () => {
   })
 })
 
+test('a document that was read counts as read while another program writes', async () => {
+  const api = await startScriptedApi()
+  const trial = await startTrial(api)
+  const { attempt } = trial.store
+  const isStored = () => trial.all('SELECT 1 FROM bot_definition').length > 0
+  Object.assign(trial.store, {
+    attempt: (work: () => unknown) => (isStored() ? undefined : attempt(work)),
+  })
+  api.on('/v1/bot-definition', () => ({ body: { data: { name: 'Notetaker' } } }))
+  expect((await trial.run(['bot_definition'])).complete).toBe(true)
+})
+
 test('reads that fall due while a run ends are left to the next run, and the run is complete', async () => {
   const api = await startScriptedApi()
   const trial = await startTrial(api)

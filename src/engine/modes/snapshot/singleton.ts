@@ -35,9 +35,11 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
     isStored() &&
     store.parts.get({ table: feed.table, column: 'document', id: row.key }) !== null
 
+  const known = (): Segment | undefined => store.segments.of(id, '')[0]
+
   /** The segment of the document. A document that was never read, or that was gone, gets a new segment. */
   const segmentOf = (): Segment =>
-    store.segments.of(id, '')[0] ?? store.segments.add({ feed: id, scope: '', from: null, to: null })
+    known() ?? store.segments.add({ feed: id, scope: '', from: null, to: null })
 
   const noteRead = (reply: Reply, { wantedAt }: Segment) => {
     const segment = segmentOf()
@@ -77,7 +79,7 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
     list: document,
     route: feed.read.path,
     isOneByOne: true,
-    prepare: () => store.attempt(segmentOf) !== undefined,
+    prepare: () => (known() ?? store.attempt(segmentOf)) !== undefined,
     ask,
   })
 }
