@@ -85,12 +85,12 @@ test.each<[args: string[], message: string, hint: string]>([
   [
     ['search', 'renewal', '--kind', 'message', '--kind=transcript'],
     "option '--kind <kinds>' is given more than once",
-    'Give it once. Run parley search --help for the usage.',
+    'Give it once, with commas between its values. Run parley search --help for the usage.',
   ],
   [
     ['backfill', '--only', 'teams', '--only', 'members'],
     "option '--only <names>' is given more than once",
-    'Give it once. Run parley backfill --help for the usage.',
+    'Give it once, with commas between its values. Run parley backfill --help for the usage.',
   ],
 ])('%j is wrong usage, with a hint', async (args, message, hint) => {
   expect(await parley(args)).toEqual({

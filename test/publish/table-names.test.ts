@@ -70,7 +70,7 @@ test('the table of an object with odd characters is published with its name, als
     const found = summary.tables.find(({ table }) => table === 'crm_契約書')
     expect(found).toMatchObject({
       folder: expect.stringMatching(/^crm__-[0-9a-f]{8}$/),
-      files_written: files,
+      filesWritten: files,
     })
     const { properties } = await metadataOf(lake, found?.folder ?? '')
     expect(properties['parley.table']).toBe('crm_契約書')

@@ -72,28 +72,27 @@ export function configureCommand(command: Command, definition: CommandDefinition
     command.addArgument(argument.variadic || argument.parseArg ? argument : argument.argParser(notEmpty))
   for (const option of definition.options) command.addOption(option)
   addSettingFlags(command, definition.settings)
-  refuseRepeatedOptions(command)
+  refuseRepeatedLists(command)
   return command.addHelpText('after', examplesText(definition.examples))
 }
 
 export const examplesText = (examples: CommandDefinition['examples']): string =>
   `\nExamples:\n${examples.map(([line, does]) => `  $ ${line}\n      ${does}`).join('\n')}`
 
-/**
- * Without this check, the last value would replace the others without a word. Options whose default is a list collect
- * their values.
- */
-function refuseRepeatedOptions(command: Command): void {
+/** The values of these options are lists, separated by commas. */
+const LIST_OPTION = /<(kinds|names|resources|tables)>$/
+
+/** A list that is given twice could mean both lists. Of other options the last value counts, as after an alias. */
+function refuseRepeatedLists(command: Command): void {
   const given = new Set<Option>()
-  for (const option of command.options) {
-    const hasValue = option.required || option.optional
-    if (!hasValue || Array.isArray(option.defaultValue)) continue
+  for (const option of command.options.filter(({ flags }) => LIST_OPTION.test(flags)))
     command.on(`option:${option.name()}`, () => {
       if (given.has(option))
-        command.error(`error: option '${option.flags}' is given more than once\n(Give it once.)`)
+        command.error(
+          `error: option '${option.flags}' is given more than once\n(Give it once, with commas between its values.)`,
+        )
       given.add(option)
     })
-  }
 }
 
 /** An empty path would be taken for the working directory. */
