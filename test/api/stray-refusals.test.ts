@@ -8,12 +8,12 @@ import {
   strayAfter,
 } from '../../src/api/governor/stray-refusals.ts'
 import { createDraw } from '../../src/simulator/base/random.ts'
-import { drive, limitedTo } from './simulated-pace.ts'
+import { drive, limitedTo, unlimited } from './simulated-pace.ts'
 
 type Span = readonly [rate: number, mean: number, accepted: number]
 
 const spansOf = (spans: readonly Span[]): RefusedSpan[] =>
-  spans.map(([rate, mean, accepted]) => ({ rate, mean, accepted }))
+  spans.map(([rate, mean, accepted]) => ({ rate, mean, accepted, refused: 1 }))
 
 test.each<[string, readonly Span[], number | undefined]>([
   [
@@ -104,6 +104,25 @@ describe('the refusals that do not lower the rate', () => {
   it('are none any more when nothing was refused for long', () => {
     expect(afterMany(stray, 2000, 0)).toBeUndefined()
   })
+})
+
+test('spans with several refusals count by their share of refusals', () => {
+  const lower = [15, 12, 10].map(rate => ({ rate, mean: rate - 2, accepted: 60, refused: 6 }))
+  const best = { rate: 30, mean: 20, accepted: 10, refused: 1 }
+  expect(spanToReturnTo([best, ...lower])).toBe(best)
+  expect(startStray([best, ...lower]).share).toBeCloseTo(1 / 11)
+  expect(spanToReturnTo([{ ...best, accepted: 60 }, ...lower])).toBeUndefined()
+})
+
+test('one refusal in ten that comes at random leaves twenty requests a second, not one', () => {
+  const perSecond = [1, 2, 3, 4, 5, 6].map(seed => {
+    const draw = createDraw(seed, 0, 0)
+    const api = { ...unlimited, ask: () => ({ accepted: draw.below(10) > 0 }) }
+    const jitter = () => draw.below(100) / 100
+    const { requests } = drive(startPace({}, undefined), { api, untilMs: 600_000, latencyMs: 100, jitter })
+    return requests.filter(({ at, accepted }) => accepted && at >= 300_000).length / 300
+  })
+  expect(perSecond.filter(accepted => accepted > 20).length).toBeGreaterThanOrEqual(4)
 })
 
 test('two refusals in a hundred that come at random leave most of the rate in most orders', () => {

@@ -72,6 +72,8 @@ interface RateSpan {
   /** Start of the span. Undefined before the first refusal and during the search: the API may still allow a burst. */
   readonly since: number | undefined
   readonly accepted: number
+  /** Refused requests, those of the pauses included. */
+  readonly refused: number
   /** How long the rate held requests back during the span. At other times the limit was not used up. */
   readonly heldMs: number
 }
@@ -146,7 +148,7 @@ export function startRate({ rate, limited, bounds }: FirstRate): RateState {
     search: limited ? undefined : NEW_SEARCH,
     soughtAt: Number.NEGATIVE_INFINITY,
     isTriedInVain: false,
-    span: { since: undefined, accepted: 0, heldMs: 0 },
+    span: emptySpan(undefined),
     flow: { level: 0, at: 0, since: undefined },
     refusedSpans: [],
     stray: undefined,
@@ -196,7 +198,8 @@ export function rateAfterAcceptance(state: RateState, { at, paced, mayGrow }: Ac
 }
 
 export function afterRefusal(state: RateState, at: number): RateState {
-  if (state.refusedAt !== undefined) return { ...state, isTriedInVain: true }
+  const span = { ...state.span, refused: state.span.refused + 1 }
+  if (state.refusedAt !== undefined) return { ...state, span, isTriedInVain: true }
   if (state.search) return afterSearchRefusal(state, state.search, at)
   const plateau = wasUsedUp(state, at) ? state.rate : Math.min(state.rate, flowRate(state, at))
   // The rate is lowered by `CAUTION`, so that the first requests after the pause are not refused as well.
@@ -205,6 +208,7 @@ export function afterRefusal(state: RateState, at: number): RateState {
     rate: inBounds(state.bounds, plateau * (1 - CAUTION)),
     limited: true,
     plateau,
+    span,
     refusedAt: at,
   }
 }
@@ -246,10 +250,12 @@ function withPlateau(
     previousPlateau: plateau,
     heldMs: 0,
     search: undefined,
-    span: { since: at, accepted: 0, heldMs: 0 },
+    span: emptySpan(at),
   }
   return { ...found, rate: curve(found, 0) }
 }
+
+const emptySpan = (since: number | undefined): RateSpan => ({ since, accepted: 0, refused: 0, heldMs: 0 })
 
 /** Whether the rate held requests back for most of the span before a refusal, so that the limit was used up. */
 function wasUsedUp({ span: { since, heldMs } }: RateState, refusedAt: number): boolean {
@@ -301,20 +307,20 @@ function afterPause(state: RateState, at: number, refusedAt: number): RateState 
   return {
     ...again,
     rate: curve(again, 0),
-    span: isConclusive ? { since: at, accepted: 0, heldMs: 0 } : { ...span, heldMs: span.heldMs + pausedMs },
+    span: isConclusive ? emptySpan(at) : { ...span, heldMs: span.heldMs + pausedMs },
   }
 }
 
 /** The refused spans with the one that has ended, unless it is too short to measure a rate. */
 function refusedSpansAfter(
-  { refusedSpans, plateau: rate, span: { since, accepted } }: RateState,
+  { refusedSpans, plateau: rate, span: { since, accepted, refused } }: RateState,
   { at, pausedMs }: Pick<Pause, 'at' | 'pausedMs'>,
 ): readonly RefusedSpan[] {
   // The spans are forgotten when a window of the limit has ended, or when so much was accepted that the rate is lowered
   // rarely.
-  if (since === undefined || pausedMs > END_OF_WINDOW_MS || accepted >= SURE.requests) return []
+  if (since === undefined || pausedMs > END_OF_WINDOW_MS || accepted >= SURE.requests * refused) return []
   if (accepted < MIN_ANSWERS) return refusedSpans
-  return withSpan(refusedSpans, { rate, mean: (1000 * accepted) / (at - since), accepted })
+  return withSpan(refusedSpans, { rate, mean: (1000 * accepted) / (at - since), accepted, refused })
 }
 
 interface Pause {

@@ -2,20 +2,22 @@
  * Recognises stray refusals: 429s that have nothing to do with the rate, so that a lower rate has as many of them.
  * Pure.
  *
- * - Each span of accepted requests between two refusals is remembered (`RefusedSpan`).
+ * - Each span of requests until a refusal is remembered (`RefusedSpan`).
  * - When three rates below the best mean were refused as often as the others, the lower rates were in vain. The rate
  *   returns to that of the best span, and a share of refusals is allowed (`StrayRefusals`).
  * - As long as no more than that share is refused, a refusal does not lower the rate. Each refusal uses up credit, and
  *   accepted requests earn credit. Without credit, a refusal lowers the rate again.
  */
 
-/** Accepted requests between two refusals. */
+/** The requests until a refusal. A span in which few were accepted goes on to a later refusal. */
 export interface RefusedSpan {
   /** The rate that was refused at the end, in requests per second. */
   readonly rate: number
   /** Accepted requests per second, from the end of a pause to the end of the next. */
   readonly mean: number
   readonly accepted: number
+  /** Those of the pauses included. */
+  readonly refused: number
 }
 
 export interface StrayRefusals {
@@ -56,12 +58,12 @@ export function spanToReturnTo(spans: readonly RefusedSpan[]): RefusedSpan | und
   const isVain = ({ rate }: RefusedSpan) => rate < FAR_BELOW * most
   const vain = spans.filter(isVain)
   const others = spans.filter(span => !isVain(span))
-  if (vain.length < MIN_VAIN || meanAccepted(vain) < AS_MANY * meanAccepted(others)) return undefined
+  if (vain.length < MIN_VAIN || acceptedEach(vain) < AS_MANY * acceptedEach(others)) return undefined
   return spans.find(({ mean }) => mean === most)
 }
 
 export function startStray(spans: readonly RefusedSpan[]): StrayRefusals {
-  const share = 1 / (1 + meanAccepted(spans))
+  const share = 1 / (1 + acceptedEach(spans))
   return { share, mostShare: share, credit: FIRST_CREDIT, isProven: false }
 }
 
@@ -75,6 +77,8 @@ export function strayAfter(stray: StrayRefusals, isAccepted: boolean): StrayRefu
   return { ...stray, share, credit: Math.max(0, credit), isProven: stray.isProven || credit === MAX_CREDIT }
 }
 
-function meanAccepted(spans: readonly RefusedSpan[]): number {
-  return spans.reduce((sum, { accepted }) => sum + accepted, 0) / spans.length
+/** The number of accepted requests for each refused one. */
+function acceptedEach(spans: readonly RefusedSpan[]): number {
+  const sum = (count: 'accepted' | 'refused') => spans.reduce((total, span) => total + span[count], 0)
+  return sum('accepted') / Math.max(1, sum('refused'))
 }
