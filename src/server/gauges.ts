@@ -64,74 +64,49 @@ export interface Figures {
 export interface GaugeDefinition {
   name: string
   help: string
-  labels: readonly string[]
-  values(figures: Figures): readonly GaugeValue[]
+  /** Default: none. */
+  labels?: readonly string[]
+  /** The value of a gauge without labels, or a value for each set of labels. True is 1. */
+  values(figures: Figures): number | boolean | null | undefined | readonly LabelledValue[]
 }
 
-export type GaugeValue = readonly [value: number, labels?: Readonly<Record<string, string>>]
+export type LabelledValue = readonly [value: number, labels: Readonly<Record<string, string>>]
 
 const STATES = Object.keys(RESOURCE_STATES) as ResourceStateName[]
 
-const secondsBetween = (earlier: number, later: number): number => Math.max(0, later - earlier) / 1000
+/** Never below 0. Undefined where there is no earlier instant. */
+const secondsBetween = (earlier: string | number | null | undefined, later: number): number | undefined =>
+  earlier == null ? undefined : Math.max(0, later - new Date(earlier).valueOf()) / 1000
 
-const fromRate = (value: (rate: RateFigures, figures: Figures) => number) => (figures: Figures) =>
-  figures.rate === undefined ? [] : [[value(figures.rate, figures)] as const]
-
-const fromDatabase = (value: (database: DatabaseFigures) => number) => (figures: Figures) =>
-  figures.database === undefined ? [] : [[value(figures.database)] as const]
-
-/** A gauge of the last complete publication; no value before the first one. */
-const fromPublication =
-  (value: (last: NonNullable<PublicationFigures['last']>, figures: Figures) => number | undefined) =>
-  (figures: Figures): readonly GaugeValue[] => {
-    const last = figures.publication?.last ?? undefined
-    const figure = last && value(last, figures)
-    return figure === undefined ? [] : [[figure]]
-  }
-
-const perResource = (value: (row: ResourceFigures, figures: Figures) => number) => (figures: Figures) =>
-  (figures.resources ?? []).map(row => [value(row, figures), { resource: row.resource }] as const)
-
-/** Seconds since an instant of each resource. No value where the resource has no such instant. */
-const age =
-  (of: 'fresh_as_of' | 'complete_as_of') =>
-  ({ resources = [], serverNow }: Figures) =>
-    resources.flatMap(row => {
-      const at = row[of]
-      return at === null
-        ? []
-        : [[secondsBetween(Date.parse(at), serverNow), { resource: row.resource }] as const]
+/** No value for a resource where it is undefined. */
+const perResource =
+  (value: (row: ResourceFigures, figures: Figures) => number | undefined) =>
+  (figures: Figures): readonly LabelledValue[] =>
+    (figures.resources ?? []).flatMap(row => {
+      const figure = value(row, figures)
+      return figure === undefined ? [] : [[figure, { resource: row.resource }] as const]
     })
-
-const flag = (value: (figures: Figures) => boolean | undefined) => (figures: Figures) => {
-  const isSet = value(figures)
-  return isSet === undefined ? [] : [[isSet ? 1 : 0] as const]
-}
 
 export const GAUGES: readonly GaugeDefinition[] = [
   {
     name: 'parley_rate_requests_per_second',
     help: 'Current rate limit of requests to the API, as learned.',
-    labels: [],
-    values: fromRate(({ ratePerSecond }) => ratePerSecond),
+    values: ({ rate }) => rate?.ratePerSecond,
   },
   {
     name: 'parley_concurrency',
     help: 'Current limit of requests in flight, as learned.',
-    labels: [],
-    values: fromRate(({ concurrency }) => concurrency),
+    values: ({ rate }) => rate?.concurrency,
   },
   {
     name: 'parley_in_flight_requests',
     help: 'Requests in flight.',
-    labels: [],
-    values: fromRate(({ inFlight }) => inFlight),
+    values: ({ rate }) => rate?.inFlight,
   },
   {
     name: 'parley_paused_seconds',
     help: 'Seconds until requests are sent again; 0 when they are not paused.',
-    labels: [],
-    values: fromRate(({ pausedUntil = 0 }, { now }) => secondsBetween(now, pausedUntil)),
+    values: ({ rate, now }) => rate && secondsBetween(now, rate.pausedUntil ?? 0),
   },
   {
     name: 'parley_lane_backlog',
@@ -149,13 +124,13 @@ export const GAUGES: readonly GaugeDefinition[] = [
     name: 'parley_fresh_seconds',
     help: 'Seconds since the last complete read of the newest rows or of the list began. No value before the first.',
     labels: ['resource'],
-    values: age('fresh_as_of'),
+    values: perResource((row, { serverNow }) => secondsBetween(row.fresh_as_of, serverNow)),
   },
   {
     name: 'parley_complete_seconds',
     help: 'Seconds since the instant before which everything published had been read. No value while history loads.',
     labels: ['resource'],
-    values: age('complete_as_of'),
+    values: perResource((row, { serverNow }) => secondsBetween(row.complete_as_of, serverNow)),
   },
   {
     name: 'parley_pending',
@@ -187,105 +162,84 @@ export const GAUGES: readonly GaugeDefinition[] = [
   {
     name: 'parley_ready',
     help: '1 while the warehouse follows the API, else 0; /readyz gives the reason.',
-    labels: [],
-    values: flag(({ isReady }) => isReady),
+    values: ({ isReady }) => isReady,
   },
   {
     name: 'parley_settings_invalid',
     help: '1 while the daemon keeps earlier settings, since those of the last reload are invalid, else 0.',
-    labels: [],
-    values: flag(({ hasInvalidSettings }) => hasInvalidSettings),
+    values: ({ hasInvalidSettings }) => hasInvalidSettings,
   },
   {
     name: 'parley_api_reachable',
     help: '0 while no request to the API succeeds, or access is refused, else 1. No value between two sessions.',
-    labels: [],
-    values: flag(({ isApiReachable }) => isApiReachable),
+    values: ({ isApiReachable }) => isApiReachable,
   },
   {
     name: 'parley_last_answer_seconds',
     help: 'Seconds since the API last answered, whatever the status. No value before the first answer.',
-    labels: [],
-    values: ({ answeredAt, now }) => (answeredAt === undefined ? [] : [[secondsBetween(answeredAt, now)]]),
+    values: ({ answeredAt, now }) => secondsBetween(answeredAt, now),
   },
   {
     name: 'parley_disk_free_bytes',
     help: 'Free space on the disk of the database.',
-    labels: [],
-    values: fromDatabase(({ freeBytes }) => freeBytes),
+    values: ({ database }) => database?.freeBytes,
   },
   {
     name: 'parley_wal_bytes',
     help: "Size of the database's write-ahead log.",
-    labels: [],
-    values: fromDatabase(({ walBytes }) => walBytes),
+    values: ({ database }) => database?.walBytes,
   },
   {
     name: 'parley_database_bytes',
     help: 'Size of the database without its write-ahead log.',
-    labels: [],
-    values: fromDatabase(({ bytes }) => bytes),
+    values: ({ database }) => database?.bytes,
   },
   {
     name: 'parley_snapshot_age_seconds',
     help: "Seconds since the daemon's newest snapshot was started. No value before the first.",
-    labels: [],
-    values: ({ snapshot, now }) => {
-      const at = snapshot?.made_at ?? null
-      return at === null ? [] : [[secondsBetween(Date.parse(at), now)]]
-    },
+    values: ({ snapshot, now }) => secondsBetween(snapshot?.made_at, now),
   },
   {
     name: 'parley_snapshot_failed',
     help: '1 when the last snapshot failed, else 0. No value before the first.',
-    labels: [],
-    values: ({ snapshot }) => (snapshot === undefined ? [] : [[snapshot.failed_at === null ? 0 : 1]]),
+    values: ({ snapshot }) => snapshot && snapshot.failed_at !== null,
   },
   {
     name: 'parley_publication_late',
     help: '1 when a publication is overdue by more than a quarter of an hour to an hour, by its interval, else 0. No value while the daemon does not publish.',
-    labels: [],
-    values: ({ publication }) => (publication ? [[publication.is_late ? 1 : 0]] : []),
+    values: ({ publication }) => publication?.is_late,
   },
   {
     name: 'parley_publication_lag_seconds',
     help: 'Age of the warehouse that readers of the target see. No value before the first publication.',
-    labels: [],
-    values: fromPublication((last, { now }) =>
-      last.published_at === null ? undefined : secondsBetween(Date.parse(last.published_at), now),
-    ),
+    values: ({ publication, now }) => secondsBetween(publication?.last?.published_at, now),
   },
   {
     name: 'parley_publication_failures',
     help: 'Failed publications since the last complete one.',
-    labels: [],
-    values: ({ publication }) => (publication ? [[publication.failing?.times ?? 0]] : []),
+    values: ({ publication }) => publication && (publication.failing?.times ?? 0),
   },
   {
     name: 'parley_publication_success_timestamp_seconds',
     help: 'When the last publication was complete, in seconds since the epoch.',
-    labels: [],
-    values: fromPublication(({ finished_at: at }) => Date.parse(at) / 1000),
+    values: ({ publication }) => publication?.last && Date.parse(publication.last.finished_at) / 1000,
   },
   {
     name: 'parley_publication_duration_seconds',
     help: 'How long the last publication took.',
-    labels: [],
-    values: fromPublication(({ started_at: from, finished_at: to }) =>
-      secondsBetween(Date.parse(from), Date.parse(to)),
-    ),
+    values: ({ publication }) =>
+      publication?.last &&
+      secondsBetween(publication.last.started_at, Date.parse(publication.last.finished_at)),
   },
   {
     name: 'parley_publication_files_written',
     help: 'Data files that the last publication wrote.',
-    labels: [],
-    values: fromPublication(last => last.files_written),
+    values: ({ publication }) => publication?.last?.files_written,
   },
   {
     name: 'parley_publication_bytes_written',
     help: 'Size of what the last publication wrote.',
-    labels: [],
-    values: fromPublication(last => last.bytes_written),
+    values: ({ publication }) => publication?.last?.bytes_written,
   },
   {
     name: 'parley_event_loop_delay_seconds',
@@ -300,14 +254,12 @@ export const GAUGES: readonly GaugeDefinition[] = [
   {
     name: 'process_start_time_seconds',
     help: 'Start time of the process in seconds since the epoch.',
-    labels: [],
-    values: ({ now, uptimeMs }) => [[(now - uptimeMs) / 1000]],
+    values: ({ now, uptimeMs }) => (now - uptimeMs) / 1000,
   },
   {
     name: 'process_resident_memory_bytes',
     help: 'Resident memory size in bytes.',
-    labels: [],
-    values: ({ residentBytes }) => [[residentBytes]],
+    values: ({ residentBytes }) => residentBytes,
   },
   {
     name: 'parley_workspace_info',

@@ -189,13 +189,15 @@ function createCounters(registry: Registry) {
 }
 
 /** Returns the function that sets the gauge. It also removes labels that no longer occur. */
-function createGauge({ name, help, labels, values }: GaugeDefinition, registry: Registry) {
+function createGauge({ name, help, labels = [], values }: GaugeDefinition, registry: Registry) {
   const gauge = new Gauge({ name, help, labelNames: labels, registers: [registry] })
   return (figures: Figures): void => {
     gauge.reset()
     // A reset gauge without labels would report 0 where the value is not known.
     if (labels.length === 0) gauge.remove()
-    for (const [value, of = {}] of values(figures)) gauge.set(of, value)
+    const found = values(figures) ?? []
+    const all = typeof found === 'object' ? found : [[Number(found), {}] as const]
+    for (const [value, of] of all) gauge.set(of, value)
   }
 }
 
