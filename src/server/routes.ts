@@ -140,13 +140,13 @@ const pageFile = (name: string) => readFile(new URL(`./page/${name}`, import.met
  */
 function addNudgeRoutes(scope: FastifyInstance, answers: Answers, secret: string): void {
   const { clock, metrics } = answers
-  const gate = createNudgeGate(secret, clock)
+  const verdictOn = createNudgeGate(secret, clock)
   const badBody = (reply: FastifyReply, status: number) => {
     metrics?.recordRefusedNudge('bad-body')
     return refuse(reply, status, BAD_BODIES[status] ?? 'Bad request')
   }
   scope.addHook('onRequest', async (request, reply) => {
-    const verdict = gate.admit(givenSecret(request))
+    const verdict = verdictOn(givenSecret(request))
     if (verdict === 'admitted') return undefined
     metrics?.recordRefusedNudge(verdict)
     return verdict === 'too-many'
@@ -198,24 +198,15 @@ export function refuse(reply: FastifyReply, status: number, error: string): Fast
   return reply.code(status).type('application/json; charset=utf-8').send({ error })
 }
 
-/** Decides whether a webhook is accepted, before its body is read. */
-interface NudgeGate {
-  /** @param given the secret in the request */
-  admit(given: string | undefined): 'admitted' | 'wrong-secret' | 'too-many'
-}
-
-const REQUESTS = { perSecond: 10, burst: 50 }
-
-function createNudgeGate(secret: string, clock: Clock): NudgeGate {
+/** The returned function decides by the secret in a request whether a webhook is accepted, before its body is read. */
+function createNudgeGate(secret: string, clock: Clock) {
   const isSecret = createSecretCheck(secret)
   // Two allowances, so that guesses at the secret do not use up the allowance of the right sender.
-  const withSecret = createAllowance({ ...REQUESTS, clock })
-  const withoutSecret = createAllowance({ ...REQUESTS, clock })
-  return {
-    admit(given) {
-      const isRight = isSecret(given)
-      if (!(isRight ? withSecret : withoutSecret).take()) return 'too-many'
-      return isRight ? 'admitted' : 'wrong-secret'
-    },
+  const withSecret = createAllowance(clock)
+  const withoutSecret = createAllowance(clock)
+  return (given: string | undefined): 'admitted' | 'wrong-secret' | 'too-many' => {
+    const isRight = isSecret(given)
+    if (!(isRight ? withSecret() : withoutSecret())) return 'too-many'
+    return isRight ? 'admitted' : 'wrong-secret'
   }
 }

@@ -13,7 +13,7 @@ import { errorCode } from '../base/errors.ts'
 import { isLoopback, isLoopbackHeader } from '../base/loopback.ts'
 import type { Listen } from '../config/kinds.ts'
 import { ASK_FOR_TOKEN, createTokenCheck, needsToken } from './access/access-token.ts'
-import { createAllowance, WRONG_TOKENS } from './access/token-bucket.ts'
+import { createAllowance } from './access/token-bucket.ts'
 import { addCatalogue, type CatalogueAccess } from './catalogue/requests.ts'
 import { type Answers, addRoutes, isContentPath, isOpenPath, refuse } from './routes.ts'
 
@@ -233,12 +233,12 @@ async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
   if (catalogue) addCatalogue(app, catalogue, deps)
   if (token !== undefined) {
     const hasToken = createTokenCheck(token)
-    const guesses = createAllowance({ ...WRONG_TOKENS, clock: deps.clock })
+    const mayGuess = createAllowance(deps.clock)
     // The permissions of a socket already protect the paths without content.
     const isOpen = listen.at === 'port' ? isOpenPath : (url: string) => !isContentPath(url)
     app.addHook('onRequest', async (request, reply) => {
       if (isOpen(request.url) || hasToken(request.headers.authorization)) return undefined
-      if (!guesses.take()) return refuse(reply, 429, 'Too many requests without the token')
+      if (!mayGuess()) return refuse(reply, 429, 'Too many requests without the token')
       return refuse(reply.headers(ASK_FOR_TOKEN), 401, 'Expected the token of http.token')
     })
   }

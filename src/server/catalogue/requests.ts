@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import { createTokenCheck } from '../access/access-token.ts'
-import { createAllowance, WRONG_TOKENS } from '../access/token-bucket.ts'
+import { createAllowance } from '../access/token-bucket.ts'
 import {
   answerOf,
   type CatalogueAnswer,
@@ -32,10 +32,10 @@ export function addCatalogue(
   { clock, log }: CatalogueDeps,
 ): void {
   const hasToken = createTokenCheck(token)
-  const guesses = createAllowance({ ...WRONG_TOKENS, clock })
+  const mayGuess = createAllowance(clock)
   const answer = async ({ headers, method, url }: FastifyRequest): Promise<CatalogueAnswer> => {
     if (isTokenRequest({ method, url })) return NO_TOKENS
-    if (!hasToken(headers.authorization)) return refusal(guesses.take())
+    if (!hasToken(headers.authorization)) return refusal(mayGuess())
     try {
       return await answerOf(catalogue, { method, url, ifNoneMatch: headers['if-none-match'] })
     } catch (error) {
@@ -49,8 +49,8 @@ export function addCatalogue(
   )
 }
 
-function refusal(mayGuess: boolean): CatalogueAnswer {
-  if (!mayGuess) return errorAnswer(429, 'TooManyRequestsException', 'Too many requests with a wrong token')
+function refusal(isAllowed: boolean): CatalogueAnswer {
+  if (!isAllowed) return errorAnswer(429, 'TooManyRequestsException', 'Too many requests with a wrong token')
   return {
     ...errorAnswer(
       401,
