@@ -93,26 +93,20 @@ export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
   let answeredAt: number | undefined
   const gauges = GAUGES.map(definition => createGauge(definition, registry))
   const loopDelay = startLoopDelayMonitor()
-  const attempt =
-    <T>(part: string, read: () => Awaitable<T | undefined>) =>
-    async (): Promise<T | undefined> => {
-      try {
-        return await read()
-      } catch {
-        // The error is logged where the database or the API is used. A scrape only counts that the part is missing.
-        counters.missing.inc({ part })
-        return undefined
-      }
+  const attempt = async <T>(
+    part: keyof MetricSources,
+    read: () => Awaitable<T | undefined>,
+  ): Promise<T | undefined> => {
+    try {
+      return await read()
+    } catch {
+      // The error is logged where the database or the API is used. A scrape only counts that the part is missing.
+      counters.missing.inc({ part })
+      return undefined
     }
-  const serverNow = attempt('serverNow', sources.serverNow)
-  const rate = attempt('rate', sources.rate)
-  const isReady = attempt('isReady', sources.isReady)
-  const isApiReachable = attempt('isApiReachable', sources.isApiReachable)
-  const database = attempt('database', sources.database)
-  const snapshot = attempt('snapshot', sources.snapshot)
-  const publication = attempt('publication', sources.publication)
-  const resources = cached(attempt('resources', sources.resources), COUNTS_CACHE_MS, clock)
-  const backlog = cached(attempt('backlog', sources.backlog), COUNTS_CACHE_MS, clock)
+  }
+  const resources = cached(() => attempt('resources', sources.resources), COUNTS_CACHE_MS, clock)
+  const backlog = cached(() => attempt('backlog', sources.backlog), COUNTS_CACHE_MS, clock)
 
   return {
     recordRequest({ route, lane, status, durationMs }) {
@@ -132,15 +126,15 @@ export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
         version: sources.version,
         workspace: sources.workspace(),
         now,
-        serverNow: (await serverNow()) ?? now,
-        rate: await rate(),
-        isReady: await isReady(),
+        serverNow: (await attempt('serverNow', sources.serverNow)) ?? now,
+        rate: await attempt('rate', sources.rate),
+        isReady: await attempt('isReady', sources.isReady),
         hasInvalidSettings: sources.hasInvalidSettings(),
-        isApiReachable: await isApiReachable(),
+        isApiReachable: await attempt('isApiReachable', sources.isApiReachable),
         answeredAt,
-        database: await database(),
-        snapshot: await snapshot(),
-        publication: await publication(),
+        database: await attempt('database', sources.database),
+        snapshot: await attempt('snapshot', sources.snapshot),
+        publication: await attempt('publication', sources.publication),
         resources: await resources(),
         backlog: await backlog(),
         loopDelay: await loopDelay.take(),
