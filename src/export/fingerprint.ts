@@ -10,12 +10,10 @@ import type { Sink } from './partitions.ts'
  * Timestamps cannot show that: a purge and a new read of a transcript change cells but no timestamp. The digest covers
  * each cell as the file keeps it, so it can be computed from the file as well.
  */
-export interface Fingerprint {
-  /** The cells are in the order of `sourcesOf(columns)`. */
-  add(cells: readonly StoredCell[]): void
-  rows(): number
+export interface Mark {
   /** 32 hexadecimal digits. */
-  value(): string
+  fingerprint: string
+  rows: number
 }
 
 /** Version of the file layout. Raise it when the same rows have to be written differently. */
@@ -24,7 +22,8 @@ const LAYOUT = 1
 /** Characters to collect before they are hashed, since each call of `update` has a fixed cost. */
 const HASH_CHARACTERS = 1 << 16
 
-export function createFingerprint(columns: readonly ExportColumn[]): Fingerprint {
+/** Computes the mark of rows without writing them. */
+export function createFingerprint(columns: readonly ExportColumn[]): Sink<Mark> {
   const hash = createHash('sha256')
   const types = columns.map(({ name, kind }) => [name, PARQUET_TYPES[kind].name])
   hash.update(JSON.stringify([LAYOUT, types]))
@@ -43,8 +42,8 @@ export function createFingerprint(columns: readonly ExportColumn[]): Fingerprint
       hash.update(text)
       text = ''
     },
-    rows: () => rows,
-    value: () => hash.copy().update(text).digest('hex').slice(0, 32),
+    finish: () => ({ fingerprint: hash.update(text).digest('hex').slice(0, 32), rows }),
+    abandon: () => undefined,
   }
 }
 
@@ -53,21 +52,6 @@ function cellText(cell: StoredCell): string {
   if (cell === null) return '-'
   if (typeof cell === 'string') return `${cell.length}:${cell}`
   return typeof cell === 'bigint' ? `i${cell};` : `r${cell};`
-}
-
-export interface Mark {
-  fingerprint: string
-  rows: number
-}
-
-/** Computes the mark of rows without writing them. */
-export function digestSink(columns: readonly ExportColumn[]): Sink<Mark> {
-  const fingerprint = createFingerprint(columns)
-  return {
-    add: fingerprint.add,
-    finish: () => ({ fingerprint: fingerprint.value(), rows: fingerprint.rows() }),
-    abandon: () => undefined,
-  }
 }
 
 export interface FileMark extends Mark {

@@ -14,16 +14,7 @@ import {
   type ParquetType,
   parquetSchema,
 } from './parquet-types.ts'
-
-/** A Parquet file that is being written. It keeps at most one row group in memory. */
-export interface ParquetFile {
-  /** Adds a row. The cells are in the order of `sourcesOf(table.columns)`. */
-  add(cells: readonly StoredCell[]): void
-  /** Writes the last row group, the mark and the footer, and syncs the file to the disk. */
-  finish(): WrittenFile
-  /** Closes the incomplete file without removing it. */
-  abandon(): void
-}
+import type { Sink } from './partitions.ts'
 
 export interface WrittenFile extends Mark {
   bytes: number
@@ -65,6 +56,10 @@ function charactersOf(cell: StoredCell): number {
   return cell === null ? 2 : 8
 }
 
+/**
+ * Writes a Parquet file. At most one row group is in memory. `finish` writes the last row group, the mark and the footer,
+ * and syncs the file to the disk; `abandon` closes the incomplete file without removing it.
+ */
 export function createParquetFile({
   path,
   mode,
@@ -72,7 +67,7 @@ export function createParquetFile({
   createdBy,
   types = PARQUET_TYPES,
   fieldIds,
-}: ParquetFileOptions): ParquetFile {
+}: ParquetFileOptions): Sink<WrittenFile> {
   const { columns } = table
   const sources = sourcesOf(columns)
   const read = columns.map(column => ({
@@ -127,7 +122,7 @@ export function createParquetFile({
     },
     finish() {
       flush()
-      const mark = { fingerprint: fingerprint.value(), rows: fingerprint.rows() }
+      const mark = fingerprint.finish()
       kvMetadata.push({ key: MARK_KEY, value: markText({ ...mark, folder: table.folder }) })
       writer.finish()
       return { ...mark, ...file.close(), nulls }

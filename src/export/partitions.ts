@@ -10,6 +10,7 @@ import type { StoredCell } from '../store/database/sqlite-types.ts'
 export type Partition = string | null | undefined
 
 export interface Sink<Result> {
+  /** Adds a row. The cells are in the order of `sourcesOf` of the table's columns. */
   add(cells: readonly StoredCell[]): void
   finish(): Result
   abandon(): void

@@ -1,6 +1,6 @@
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import type { ExportTable } from './export-tables.ts'
-import { digestSink, type Mark } from './fingerprint.ts'
+import { createFingerprint, type Mark } from './fingerprint.ts'
 import type { TargetFile } from './manifest.ts'
 import { createParquetFile } from './parquet-file.ts'
 import { nextTurn, type Partition, type PartitionReading, readPartitions, type Sink } from './partitions.ts'
@@ -58,7 +58,7 @@ export async function exportTable(work: TableWork, table: ExportTable): Promise<
   if (full || present.length === 0) {
     written = await readAll(reading, month => fileFor(reading, month))
   } else {
-    for (const [month, mark] of await readAll(reading, () => digestSink(table.columns))) {
+    for (const [month, mark] of await readAll(reading, () => createFingerprint(table.columns))) {
       const file = before.get(month)
       if (file && file.fingerprint === mark.fingerprint && file.rows === mark.rows) kept.set(month, file)
       else written.set(month, await writePartition(reading, month))

@@ -260,7 +260,7 @@ function fileSink(writing: TableWriting, part: Partition): Sink<PublishedPart> {
         addedBy: publication,
       }
       upload.end()
-      const noted = { part: part ?? null, digest: digest?.value() ?? fingerprint, checksum }
+      const noted = { part: part ?? null, digest: digest?.finish().fingerprint ?? fingerprint, checksum }
       return { ...noted, file: dataFile, isMissing: false }
     },
     abandon() {

@@ -2,7 +2,7 @@ import { TABLES } from '../catalog/catalog.ts'
 import { chosenTable, chosenTables, isSameName } from '../export/chosen-tables.ts'
 import { exportedCrmTables, folderOfTable } from '../export/crm-tables.ts'
 import { type ExportColumn, type ExportTable, presentTables } from '../export/export-tables.ts'
-import { digestSink, type Mark } from '../export/fingerprint.ts'
+import { createFingerprint, type Mark } from '../export/fingerprint.ts'
 import { type Partition, type PartitionReading, readPartitions } from '../export/partitions.ts'
 import { nameFor } from '../store/crm/sql.ts'
 import type { Sqlite, StoredCell } from '../store/database/sqlite-types.ts'
@@ -140,5 +140,5 @@ export function readPartDigests(
   { read }: PublishedTable,
   rows: Iterable<StoredCell[]>,
 ): Promise<Map<Partition, Mark>> {
-  return readPartitions({ ...reading, isPartitioned: true }, rows, () => digestSink(read.columns))
+  return readPartitions({ ...reading, isPartitioned: true }, rows, () => createFingerprint(read.columns))
 }

@@ -157,7 +157,7 @@ function digestsOf({ read }: PublishedTable, rows: Iterable<StoredCell[]>): Dige
     prints.set(part, print)
     print.add(row)
   }
-  return new Map([...prints].map(([part, print]) => [part, print.value()]))
+  return new Map([...prints].map(([part, print]) => [part, print.finish().fingerprint]))
 }
 
 interface Published {

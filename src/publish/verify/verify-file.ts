@@ -1,6 +1,6 @@
 import { errorCode, StopError } from '../../base/errors.ts'
 import type { ExportColumn } from '../../export/export-tables.ts'
-import { createFingerprint } from '../../export/fingerprint.ts'
+import { createFingerprint, type Mark } from '../../export/fingerprint.ts'
 import { fileChecksum } from '../../export/parquet-file.ts'
 import type { ExportKind } from '../../export/parquet-types.ts'
 import { nextTurn } from '../../export/partitions.ts'
@@ -59,9 +59,7 @@ async function storedFaults(check: FileCheck, named: NamedFile, stored: StoredFi
   return damage === undefined ? erased : [damage, ...erased]
 }
 
-interface Content {
-  rows: number
-  digest: string
+interface Content extends Mark {
   /** Rows with another value in the partition column than the partition of the file. */
   strays: number
   erased: number
@@ -73,10 +71,10 @@ function damageOf({
   content,
   checksum,
 }: Pick<NamedFile, 'file' | 'note'> & { content: Content; checksum: string }): FileFault | undefined {
-  const { rows, digest, strays } = content
+  const { rows, fingerprint, strays } = content
   if (rows !== file.rows)
     return { kind: 'rows', message: `The file has ${countText(rows, 'row')} instead of ${file.rows}` }
-  if (strays > 0 || (note !== undefined && digest !== note[1]))
+  if (strays > 0 || (note !== undefined && fingerprint !== note[1]))
     return { kind: 'values', message: 'The rows of the file are not those that were published' }
   if (note !== undefined && checksum !== note[3])
     return { kind: 'bytes', message: 'The file was changed after it was written, outside its values' }
@@ -116,7 +114,7 @@ function readContent(
         digest.add(cells)
       }
     }
-    return { ...content, rows: digest.rows(), digest: digest.value() }
+    return { ...content, ...digest.finish() }
   })
 }
 
