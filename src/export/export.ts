@@ -124,11 +124,11 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
   for (const [done, table] of chosen.entries()) {
     const work = tableWork(options, { table: table.name, done, tables: chosen.length })
     const outcome = await exportTable(work, table)
-    const files = outcome.files.map(file => ({
-      ...file,
-      exportedAt: isUntouched(outcome, file.path) ? earlierExportedAt(earlier, file.path) : exportedAt,
-    }))
-    written.push([manifestTable({ table, files }, exportedAt, resources), outcome])
+    const files = [
+      ...outcome.untouched.map(file => ({ ...file, exported_at: earlierExportedAt(earlier, file.path) })),
+      ...[...outcome.verified, ...outcome.written].map(file => ({ ...file, exported_at: exportedAt })),
+    ].toSorted((one, other) => (one.path < other.path ? -1 : 1))
+    written.push([manifestTable(table, files, { exported_at: exportedAt, resources }), outcome])
     stale.push(...outcome.stale)
   }
   if (!options.tables) stale.push(...filesOfUnknownTables(target, all))
@@ -209,9 +209,6 @@ function tableWork(options: ExportOptions, where: Omit<ExportProgress, 'rows'>):
   }
 }
 
-const isUntouched = ({ written, verified }: TableOutcome, path: string): boolean =>
-  !written.has(path) && !verified.has(path)
-
 function earlierExportedAt(tables: readonly ManifestTable[], path: string): string | null {
   return tables.flatMap(({ files }) => files).find(file => file.path === path)?.exported_at ?? null
 }
@@ -242,14 +239,13 @@ function mergedTables(
 }
 
 function summaryOf(table: ManifestTable, { written }: TableOutcome): TableSummary {
-  const fresh = table.files.filter(({ path }) => written.has(path))
-  const sum = (of: 'rows' | 'bytes') => fresh.reduce((total, file) => total + file[of], 0)
+  const sum = (of: 'rows' | 'bytes') => written.reduce((total, file) => total + file[of], 0)
   return {
     table: table.table,
     rows: table.rows,
     bytes: table.bytes,
     files: table.files.length,
-    files_written: fresh.length,
+    files_written: written.length,
     rows_written: sum('rows'),
     bytes_written: sum('bytes'),
   }

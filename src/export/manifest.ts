@@ -4,12 +4,13 @@ import type { StatusRow } from '../store/status/status.ts'
 import type { ExportTable } from './export-tables.ts'
 import type { Mark } from './fingerprint.ts'
 import { PARQUET_TYPES } from './parquet-types.ts'
+import type { Partition } from './partitions.ts'
 
 export interface TargetFile extends Mark {
   /** The path relative to the target, with `/`. */
   path: string
-  /** `YYYY-MM`; null for rows without a time, undefined where the table has no partitions. */
-  month: string | null | undefined
+  /** `YYYY-MM`; null for rows without a time and for tables that have none. */
+  month: Partition
   bytes: number
 }
 
@@ -56,26 +57,15 @@ export interface ManifestTable {
   files: readonly ManifestFile[]
 }
 
-export interface ManifestFile {
-  path: string
-  /** `YYYY-MM`; null for rows without a time and for tables that have none. */
-  month: string | null
-  rows: number
-  bytes: number
-  fingerprint: string
+export interface ManifestFile extends TargetFile {
   /** When the file was written, or last compared equal to the warehouse; null when no manifest recorded it. */
   exported_at: string | null
 }
 
-export interface TableExport {
-  table: ExportTable
-  files: readonly (TargetFile & { exportedAt: string | null })[]
-}
-
 export function manifestTable(
-  { table, files }: TableExport,
-  exportedAt: string,
-  resources: readonly ManifestResource[],
+  table: ExportTable,
+  files: readonly ManifestFile[],
+  { exported_at, resources }: Pick<Manifest, 'exported_at' | 'resources'>,
 ): ManifestTable {
   const state = resources.find(({ resource }) => resource === table.resource)
   const sum = (of: (file: TargetFile) => number) => files.reduce((total, file) => total + of(file), 0)
@@ -84,7 +74,7 @@ export function manifestTable(
     folder: table.folder,
     resource: table.resource,
     partitioned_by: table.rows.time?.column ?? null,
-    exported_at: exportedAt,
+    exported_at,
     fresh_as_of: state?.fresh_as_of ?? null,
     complete_as_of: state?.complete_as_of ?? null,
     rows: sum(file => file.rows),
@@ -94,14 +84,7 @@ export function manifestTable(
       type: PARQUET_TYPES[kind].name,
       ...(kind === 'json' ? { json: true as const } : {}),
     })),
-    files: files.map(({ path, month, rows, bytes, fingerprint, exportedAt: at }) => ({
-      path,
-      month: month ?? null,
-      rows,
-      bytes,
-      fingerprint,
-      exported_at: at,
-    })),
+    files,
   }
 }
 

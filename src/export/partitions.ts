@@ -6,8 +6,8 @@ import type { StoredCell } from '../store/database/sqlite-types.ts'
  * arrive.
  */
 
-/** A month or another division of a table; null for rows without a time, undefined where the table has no time. */
-export type Partition = string | null | undefined
+/** A month or a range of keys; null for rows without a time, and for all rows of an exported table that has none. */
+export type Partition = string | null
 
 export interface Sink<Result> {
   /** Adds a row. The cells are in the order of `sourcesOf` of the table's columns. */
@@ -30,12 +30,9 @@ const TURN_MS = 50
 
 export const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
 
-/**
- * @param rows the last cell of each row is its partition; the rows of a partition are consecutive
- * @param isPartitioned false: the table has only one partition, undefined
- */
+/** @param rows the last cell of each row is its partition; the rows of a partition are consecutive */
 export async function readPartitions<Result>(
-  { clock, signal, onRows, isPartitioned }: PartitionReading & { isPartitioned: boolean },
+  { clock, signal, onRows }: PartitionReading,
   rows: Iterable<StoredCell[]>,
   open: (partition: Partition) => Sink<Result>,
 ): Promise<Map<Partition, Result>> {
@@ -45,8 +42,7 @@ export async function readPartitions<Result>(
   let turnedAt = clock.elapsed()
   try {
     for (const row of rows) {
-      const last = row.pop() as string | null
-      const partition = isPartitioned ? last : undefined
+      const partition = row.pop() as Partition
       if (!current || current.partition !== partition) {
         if (current) results.set(current.partition, current.sink.finish())
         current = { partition, sink: open(partition) }

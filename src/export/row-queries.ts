@@ -1,33 +1,22 @@
 import { quote } from '../store/database/sql.ts'
 import type { Sqlite, StoredCell } from '../store/database/sqlite-types.ts'
 import { type ExportTable, sourcesOf } from './export-tables.ts'
+import type { Partition } from './partitions.ts'
 
-/** Reads the rows of a table partition by partition. */
+/** Reads the rows of a table by months. The last cell of each row is its month, or null. */
 export interface RowReader {
-  /**
-   * Rows with a time, earliest first; all rows of a table without a time. `from` and `to` are months, both inclusive.
-   * The last cell of each row is its month, or null where the table has no time.
-   */
-  withTime(range: MonthRange): Iterable<StoredCell[]>
-  /** Rows whose time is NULL. The last cell of each row is null. */
-  withoutTime(): Iterable<StoredCell[]>
+  /** The rows of this month and of later ones, earliest first. Without a month: all rows that have a time. */
+  from(month?: string): Iterable<StoredCell[]>
+  /** The rows of a month; for null those without a time, which are all rows of a table that has none. */
+  of(partition: Partition): Iterable<StoredCell[]>
   /** Number of rows of the whole table. */
   count(): number
 }
 
-export interface MonthRange {
-  from?: string | undefined
-  to?: string | undefined
-}
-
-/** A text that sorts after every instant of the month and before those of the next. */
-const afterMonth = (month: string): string => `${month}~`
-
 export interface RowQueries {
-  /** If the table has a time, two parameters: the start of the range, and the exclusive end, both as text. */
-  withTime: string
-  /** Undefined where the table has no time. */
-  withoutTime: string | undefined
+  /** Two parameters: the start of the range, and the exclusive end, both as text. Undefined where the table has no time. */
+  withTime: string | undefined
+  withoutTime: string
   count: string
 }
 
@@ -37,30 +26,40 @@ export function rowQueries({ name, columns, rows }: ExportTable): RowQueries {
   const cells = sourcesOf(columns)
     .map(column => `t.${quote(column)}`)
     .join(', ')
-  const count = `SELECT count(*) FROM ${quote(name)}`
-  if (!time)
-    return { withTime: `SELECT ${cells}, NULL FROM ${from} ORDER BY ${order}`, withoutTime: undefined, count }
   return {
-    withTime: `SELECT ${cells}, substr(${time.sql}, 1, 7) FROM ${from}
+    withTime:
+      time &&
+      `SELECT ${cells}, substr(${time.sql}, 1, 7) FROM ${from}
       WHERE ${time.sql} >= ? AND ${time.sql} < ? ORDER BY ${order}`,
-    withoutTime: `SELECT ${cells}, NULL FROM ${time.fromAll} WHERE ${time.sql} IS NULL`,
-    count,
+    withoutTime: time
+      ? `SELECT ${cells}, NULL FROM ${time.fromAll} WHERE ${time.sql} IS NULL`
+      : `SELECT ${cells}, NULL FROM ${from} ORDER BY ${order}`,
+    count: `SELECT count(*) FROM ${quote(name)}`,
   }
 }
 
+/** A text that sorts after every instant of all months, and at the end of a month after those of the month. */
+const LAST = '~'
+
 export function createRowReader(db: Sqlite, table: ExportTable): RowReader {
-  const { time } = table.rows
-  const { withTime: timed, withoutTime: timeless, count } = rowQueries(table)
-  const read = (sql: string, ...bound: string[]) =>
-    db
-      .prepare<unknown[]>(sql)
-      .raw()
-      .safeIntegers()
-      .iterate(...bound) as Iterable<StoredCell[]>
+  const { withTime, withoutTime, count } = rowQueries(table)
+  const between = (from: string, to: string) =>
+    withTime === undefined ? [] : readRows(db, withTime, [from, to])
   return {
-    withTime: ({ from = '', to }) =>
-      time ? read(timed, from, to === undefined ? '~' : afterMonth(to)) : read(timed),
-    withoutTime: () => (timeless === undefined ? [] : read(timeless)),
+    from: (month = '') => between(month, LAST),
+    of: month => (month === null ? readRows(db, withoutTime) : between(month, `${month}${LAST}`)),
     count: () => db.prepare(count).pluck().get() as number,
   }
 }
+
+/** Reads the rows of a query one by one, with whole numbers as bigints. */
+export const readRows = (
+  db: Sqlite,
+  sql: string,
+  parameters: readonly StoredCell[] = [],
+): Iterable<StoredCell[]> =>
+  db
+    .prepare<unknown[]>(sql)
+    .raw()
+    .safeIntegers()
+    .iterate(...parameters) as Iterable<StoredCell[]>

@@ -21,13 +21,13 @@ export interface TableWork extends PartitionReading {
   full: boolean
 }
 
+/** The files of a table. */
 export interface TableOutcome {
-  /** All files of the table, earliest month first. */
-  files: readonly TargetFile[]
-  /** Paths of the files that were written. */
-  written: ReadonlySet<string>
-  /** Paths of the files that compared equal. Files in neither set were not checked. */
-  verified: ReadonlySet<string>
+  written: readonly TargetFile[]
+  /** Those that compared equal. */
+  verified: readonly TargetFile[]
+  /** Those of earlier months, which were not checked. */
+  untouched: readonly TargetFile[]
   /** Paths of files that are no longer part of the table. They are removed after the manifest is written. */
   stale: readonly string[]
 }
@@ -40,43 +40,28 @@ export async function exportTable(work: TableWork, table: ExportTable): Promise<
   const sinceMonth = table.rows.time ? work.sinceMonth : undefined
   const present = target.files(table.folder)
   const isInRange = ({ month }: TargetFile) =>
-    sinceMonth === undefined || (typeof month === 'string' && month >= sinceMonth)
-  const before = new Map(present.filter(isInRange).map(file => [file.month, file]))
+    sinceMonth === undefined || (month !== null && month >= sinceMonth)
+  const before = new Map(present.filter(isInRange).map(file => [file.path, file]))
   const untouched = present.filter(file => !isInRange(file))
   const reader = createRowReader(work.db, table)
-  const reading = {
-    ...work,
-    table,
-    sinceMonth,
-    reader,
-    hasOthers: untouched.length > 0,
-    isPartitioned: table.rows.time !== undefined,
-  }
+  const reading = { ...work, table, sinceMonth, reader, hasOthers: untouched.length > 0 }
 
-  const kept = new Map<Partition, TargetFile>()
-  let written = new Map<Partition, TargetFile>()
+  const written: TargetFile[] = []
+  const verified: TargetFile[] = []
   if (full || present.length === 0) {
-    written = await readAll(reading, month => fileFor(reading, month))
+    written.push(...(await readAll(reading, month => fileFor(reading, month))).values())
   } else {
     for (const [month, mark] of await readAll(reading, () => createFingerprint(table.columns))) {
-      const file = before.get(month)
-      if (file && file.fingerprint === mark.fingerprint && file.rows === mark.rows) kept.set(month, file)
-      else written.set(month, await writePartition(reading, month))
+      const file = before.get(filePath(table, month))
+      if (file && file.fingerprint === mark.fingerprint && file.rows === mark.rows) verified.push(file)
+      else written.push(await writePartition(reading, month))
     }
   }
-  const files = [...untouched, ...kept.values(), ...written.values()]
-  return {
-    files: files.toSorted((a, b) => (a.path < b.path ? -1 : 1)),
-    written: new Set([...written.values()].map(({ path }) => path)),
-    verified: new Set([...kept.values()].map(({ path }) => path)),
-    stale: [...before.values()]
-      .filter(({ month }) => !kept.has(month) && !written.has(month))
-      .map(({ path }) => path),
-  }
+  const current = new Set([...verified, ...written].map(({ path }) => path))
+  return { written, verified, untouched, stale: [...before.keys()].filter(path => !current.has(path)) }
 }
 
 interface TableRead extends TableWork {
-  isPartitioned: boolean
   table: ExportTable
   reader: RowReader
   /** Whether the table keeps files that are not read. */
@@ -88,39 +73,35 @@ async function readAll<Result extends Mark>(
   reading: TableRead,
   open: (month: Partition) => Sink<Result>,
 ): Promise<Map<Partition, Result>> {
-  const { reader, sinceMonth, table, hasOthers } = reading
-  const results = await readPartitions(reading, reader.withTime({ from: sinceMonth }), open)
+  const { reader, sinceMonth, hasOthers } = reading
+  const results = await readPartitions(reading, reader.from(sinceMonth), open)
   const mayLackSome = () => sinceMonth === undefined && rowsOf(results.values()) < reader.count()
   const isEmpty = () => results.size === 0 && !hasOthers
-  const { time } = table.rows
-  if (time && (isEmpty() || mayLackSome())) {
-    const timeless = await readPartitions(reading, reader.withoutTime(), open)
+  if (isEmpty() || mayLackSome()) {
+    const timeless = await readPartitions(reading, reader.of(null), open)
     for (const [month, result] of timeless) results.set(month, result)
   }
-  const onlyPartition = time ? null : undefined
-  if (isEmpty()) results.set(onlyPartition, open(onlyPartition).finish())
+  if (isEmpty()) results.set(null, open(null).finish())
   return results
 }
 
 const rowsOf = (marks: Iterable<Mark>): number => [...marks].reduce((sum, { rows }) => sum + rows, 0)
 
 async function writePartition(reading: TableRead, month: Partition): Promise<TargetFile> {
-  const { reader } = reading
-  const rows = month === null ? reader.withoutTime() : reader.withTime({ from: month, to: month })
   const open = () => fileFor(reading, month)
-  const files = await readPartitions(reading, rows, open)
+  const files = await readPartitions(reading, reading.reader.of(month), open)
   return files.get(month) ?? open().finish()
 }
 
 function fileFor({ target, table, mode, createdBy }: TableRead, month: Partition): Sink<TargetFile> {
-  const path = filePath(table.folder, month)
+  const path = filePath(table, month)
   const file = createParquetFile({ path: target.prepare(path), mode, table, createdBy })
   return {
     add: file.add,
     finish() {
       const { fingerprint, rows, bytes } = file.finish()
       target.replace(path)
-      return { path, month, fingerprint, rows, bytes }
+      return { path, month, rows, bytes, fingerprint }
     },
     abandon() {
       file.abandon()

@@ -3,8 +3,10 @@ import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import { folderStats, fsyncPath, makeFolder, renameDurably, writeNewFile } from '../store/disk/new-files.ts'
+import type { ExportTable } from './export-tables.ts'
 import { readMark } from './fingerprint.ts'
 import { isManifest, MANIFEST, type Manifest, type TargetFile } from './manifest.ts'
+import type { Partition } from './partitions.ts'
 import { type FolderUse, lockFile, lockFolder } from './target-folder.ts'
 
 /** The folder of an export. Files are written under a temporary name and then renamed. */
@@ -41,9 +43,10 @@ export const EXPORT_FOLDER: FolderUse = {
   refuseForeign,
 }
 
-export function filePath(folder: string, month: string | null | undefined): string {
-  return month === undefined ? `${folder}/${PART}` : `${folder}/month=${month ?? NO_MONTH}/${PART}`
-}
+export const filePath = ({ folder, rows }: Pick<ExportTable, 'folder' | 'rows'>, month: Partition): string =>
+  rows.time ? monthPath(folder, month) : `${folder}/${PART}`
+
+const monthPath = (folder: string, month: Partition): string => `${folder}/month=${month ?? NO_MONTH}/${PART}`
 
 const temporaryName = (file: string): string => join(dirname(file), `.${basename(file)}.tmp`)
 
@@ -104,15 +107,15 @@ function filesIn(path: string, folder: string): TargetFile[] {
     const month = /^month=(\d{4}-\d{2}|__HIVE_DEFAULT_PARTITION__)$/.exec(name)?.[1]
     return month === undefined ? [] : [month === NO_MONTH ? null : month]
   })
-  return [undefined, ...months].flatMap(month => {
-    const file = filePath(folder, month)
+  const places = months.map(month => ({ file: monthPath(folder, month), month }))
+  return [{ file: `${folder}/${PART}`, month: null }, ...places].flatMap(({ file, month }) => {
     if (!folderStats(dirname(join(path, file)))) return []
     if (lstatSync(temporaryName(join(path, file)), { throwIfNoEntry: false }))
       removeWithin(path, temporaryName(join(path, file)))
     const mark = markAt(join(path, file))
     if (mark?.folder !== folder) return []
     const { fingerprint, rows, bytes } = mark
-    return [{ path: file, month, fingerprint, rows, bytes }]
+    return [{ path: file, month, rows, bytes, fingerprint }]
   })
 }
 

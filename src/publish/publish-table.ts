@@ -10,7 +10,7 @@ import {
   readPartitions,
   type Sink,
 } from '../export/partitions.ts'
-import type { Sqlite, StoredCell } from '../store/database/sqlite-types.ts'
+import type { Sqlite } from '../store/database/sqlite-types.ts'
 import type { PartsToCompare } from './comparison.ts'
 import {
   type EvolvedSchema,
@@ -30,8 +30,8 @@ import {
 } from './iceberg/metadata.ts'
 import { metadataAddress, metadataFolder, type TableVersion, writeMetadata } from './metadata-file.ts'
 import { PARTS_PROPERTY, type PartNote, type PublishedPart, type PublishedState } from './published-state.ts'
-import { type PublishedTable, readPartDigests, TABLE_PROPERTY } from './published-tables.ts'
-import type { PartName, PartReader } from './row-ranges.ts'
+import { type PublishedTable, TABLE_PROPERTY } from './published-tables.ts'
+import type { PartReader } from './row-ranges.ts'
 import type { Storage } from './storage/storage.ts'
 import { ERASED_PROPERTY } from './sweep.ts'
 
@@ -139,7 +139,7 @@ interface TableWriting extends TablePublishing {
 /** Writes every part of a table that was never published. */
 async function allParts(writing: TableWriting): Promise<PublishedPart[]> {
   const reader = writing.table.reader(writing.db, [])
-  return [...(await readParts(writing, reader.rows('all'), part => fileSink(writing, part))).values()]
+  return [...(await readPartitions(writing, reader.rows('all'), part => fileSink(writing, part))).values()]
 }
 
 /** Writes the parts that differ from the target. */
@@ -166,7 +166,9 @@ async function changedParts(
  * A part of the table in the warehouse. `same`: the published part, if its rows are equal. `mark`: the digest to
  * publish.
  */
-type ComparedPart = { part: PartName; same: PublishedPart } | { part: PartName; same: undefined; mark: Mark }
+type ComparedPart =
+  | { part: Partition; same: PublishedPart }
+  | { part: Partition; same: undefined; mark: Mark }
 
 /**
  * Compares the digests of the parts in `toCompare`. Other parts count as the same.
@@ -184,11 +186,11 @@ async function compareParts(
   const isComplete = !known.some(({ isMissing }) => isMissing)
   const parts = toCompare === 'all' || !isComplete ? 'all' : reader.noted(toCompare)
   if (parts.length === 0) return known.map(same => ({ part: same.part, same }))
-  const marks = await readPartDigests(writing, writing.table, reader.rows(parts))
+  const { columns } = writing.table.read
+  const marks = await readPartitions(writing, reader.rows(parts), () => createFingerprint(columns))
   const kept = parts === 'all' ? [] : known.filter(({ part }) => !parts.includes(part))
   const earlier = new Map(known.map(one => [one.part, one]))
-  const compared = [...marks].map(([partition, mark]): ComparedPart => {
-    const part = partition ?? null
+  const compared = [...marks].map(([part, mark]): ComparedPart => {
     const before = earlier.get(part)
     const isSame = before?.digest === mark.fingerprint && !before.isMissing
     return isSame ? { part, same: before } : { part, same: undefined, mark }
@@ -201,10 +203,10 @@ async function compareParts(
 async function writePart(
   writing: TableWriting,
   reader: PartReader,
-  { part, names, mark }: { part: PartName; names: readonly PartName[]; mark: Mark },
+  { part, names, mark }: { part: Partition; names: readonly Partition[]; mark: Mark },
 ): Promise<PublishedPart> {
   const rows = reader.of(part, names)
-  const written = (await readParts(writing, rows, () => fileSink(writing, part))).get(part)
+  const written = (await readPartitions(writing, rows, () => fileSink(writing, part))).get(part)
   // A view may depend on the clock. In a table of one part, no row can be lost between two parts.
   if (written && (written.digest === mark.fingerprint || names.length === 1)) return written
   throw new StopError(`A part of ${writing.table.read.name} was read twice with different rows`, {
@@ -212,14 +214,6 @@ async function writePart(
     hint: 'This is a fault of parley. The target still has the earlier rows.',
     exitStatus: EXIT_STATUS.fault,
   })
-}
-
-function readParts<Result>(
-  writing: TableWriting,
-  rows: Iterable<StoredCell[]>,
-  open: (part: Partition) => Sink<Result>,
-): Promise<Map<Partition, Result>> {
-  return readPartitions({ ...writing, isPartitioned: true }, rows, open)
 }
 
 /**
@@ -245,14 +239,14 @@ function fileSink(writing: TableWriting, part: Partition): Sink<PublishedPart> {
   return {
     add(cells) {
       digest?.add(cells)
-      file.add(hasOwnMonth ? [...cells, part ?? null] : cells)
+      file.add(hasOwnMonth ? [...cells, part] : cells)
     },
     finish() {
       const { rows, bytes, nulls, fingerprint, checksum } = file.finish()
       const ids = written.columns.map(column => fieldIds.get(column.name) ?? 0)
       const dataFile: DataFile = {
         path: `${storage.location}/${name}`,
-        partition: partition && partitionValue(part ?? null, partition.transform),
+        partition: partition && partitionValue(part, partition.transform),
         rows,
         bytes,
         nulls: new Map(ids.map((id, place) => [id, nulls[place] ?? 0])),
@@ -260,8 +254,8 @@ function fileSink(writing: TableWriting, part: Partition): Sink<PublishedPart> {
         addedBy: publication,
       }
       upload.end()
-      const noted = { part: part ?? null, digest: digest?.finish().fingerprint ?? fingerprint, checksum }
-      return { ...noted, file: dataFile, isMissing: false }
+      const partDigest = digest?.finish().fingerprint ?? fingerprint
+      return { part, digest: partDigest, checksum, file: dataFile, isMissing: false }
     },
     abandon() {
       file.abandon()

@@ -1,5 +1,6 @@
 import { EXIT_STATUS, errorCode, StopError } from '../base/errors.ts'
 import { shellWord } from '../base/safe-text.ts'
+import type { Partition } from '../export/partitions.ts'
 import { type DataFile, decodeManifest, decodeManifestList } from './iceberg/manifest.ts'
 import { currentSnapshot, type TableMetadata } from './iceberg/metadata.ts'
 import { inParallel } from './in-parallel.ts'
@@ -23,8 +24,8 @@ export interface PublishedState extends TableVersion {
 }
 
 export interface PublishedPart {
-  /** A month, null for rows without a time, or a range of keys. Each part is one file. */
-  part: string | null
+  /** Each part is one file. */
+  part: Partition
   digest: string
   /** The checksum of the file's bytes. */
   checksum: string
@@ -37,7 +38,7 @@ export interface PublishedPart {
 export const PARTS_PROPERTY = 'parley.parts'
 
 /** An entry of `PARTS_PROPERTY`. */
-export type PartNote = readonly [part: string | null, digest: string, file: string, checksum: string]
+export type PartNote = readonly [part: Partition, digest: string, file: string, checksum: string]
 
 /** How many tables are read at a time. */
 const MOST_READS = 32

@@ -2,13 +2,12 @@ import { TABLES } from '../catalog/catalog.ts'
 import { chosenTable, chosenTables, isSameName } from '../export/chosen-tables.ts'
 import { exportedCrmTables, folderOfTable } from '../export/crm-tables.ts'
 import { type ExportColumn, type ExportTable, presentTables } from '../export/export-tables.ts'
-import { createFingerprint, type Mark } from '../export/fingerprint.ts'
-import { type Partition, type PartitionReading, readPartitions } from '../export/partitions.ts'
+import type { Partition } from '../export/partitions.ts'
 import { nameFor } from '../store/crm/sql.ts'
-import type { Sqlite, StoredCell } from '../store/database/sqlite-types.ts'
+import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { columnsWithFields, namesForReaders, type PartitionColumn } from './iceberg/iceberg-schema.ts'
 import type { TableMetadata } from './iceberg/metadata.ts'
-import { createPartReader, type PartName, type PartReader } from './row-ranges.ts'
+import { createPartReader, type PartReader } from './row-ranges.ts'
 
 /** A table of a publication, derived from a table of an export. */
 export interface PublishedTable {
@@ -20,7 +19,7 @@ export interface PublishedTable {
   /** Whether other tables have rows that belong to its rows. A reader that finds a row here also finds those rows. */
   isOwner: boolean
   /** @param known the parts of the last publication */
-  reader(db: Sqlite, known: readonly PartName[]): PartReader
+  reader(db: Sqlite, known: readonly Partition[]): PartReader
   docs: ReadonlyMap<string, string>
 }
 
@@ -132,13 +131,4 @@ export function droppedTable(folder: string, metadata: TableMetadata): Published
     reader: () => ({ rows: () => [], of: () => [], noted: () => 'all', compare: () => 0 }),
     docs: new Map(columns.map(({ name, doc }) => [name, doc])),
   }
-}
-
-/** The digest of every part that has some of the given rows, in the order of the parts. */
-export function readPartDigests(
-  reading: PartitionReading,
-  { read }: PublishedTable,
-  rows: Iterable<StoredCell[]>,
-): Promise<Map<Partition, Mark>> {
-  return readPartitions({ ...reading, isPartitioned: true }, rows, () => createFingerprint(read.columns))
 }

@@ -1,5 +1,6 @@
 import { type ExportTable, sourcesOf } from '../export/export-tables.ts'
-import { createRowReader } from '../export/row-queries.ts'
+import type { Partition } from '../export/partitions.ts'
+import { createRowReader, readRows } from '../export/row-queries.ts'
 import { cellsOfNote, NO_TIME, standsFor, WHOLE } from '../store/changes/changes-since.ts'
 import { quote } from '../store/database/sql.ts'
 import type { Sqlite, StoredCell } from '../store/database/sqlite-types.ts'
@@ -15,16 +16,13 @@ export interface PartReader {
    */
   rows(parts: Parts): Iterable<StoredCell[]>
   /** The rows of one part. `parts`: all parts in order, since the next one ends a range. */
-  of(part: PartName, parts: readonly PartName[]): Iterable<StoredCell[]>
+  of(part: Partition, parts: readonly Partition[]): Iterable<StoredCell[]>
   /** The parts in which rows may have changed, in their order. @param notes as in `sync_changed_parts` */
   noted(notes: readonly string[]): Parts
-  compare(one: PartName, other: PartName): number
+  compare(one: Partition, other: Partition): number
 }
 
-/** A month, null for rows without a time, or a range of keys. */
-export type PartName = string | null
-
-export type Parts = 'all' | readonly PartName[]
+export type Parts = 'all' | readonly Partition[]
 
 export interface RangeLimits {
   /** In a table that was never published, a new range begins after this number of rows. */
@@ -42,20 +40,18 @@ export const FIRST_RANGE = '[]'
 export function createPartReader(
   db: Sqlite,
   table: ExportTable,
-  known: readonly PartName[],
+  known: readonly Partition[],
   limits: RangeLimits = RANGE_LIMITS,
 ): PartReader {
   return table.rows.time ? monthReader(db, table, known) : rangeReader(db, table, { known, limits })
 }
 
-function monthReader(db: Sqlite, table: ExportTable, known: readonly PartName[]): PartReader {
-  const reader = createRowReader(db, table)
-  const of = (month: PartName) =>
-    month === null ? reader.withoutTime() : reader.withTime({ from: month, to: month })
+function monthReader(db: Sqlite, table: ExportTable, known: readonly Partition[]): PartReader {
+  const { from, of } = createRowReader(db, table)
   return {
     of,
     *rows(parts) {
-      if (parts === 'all') yield* reader.withTime({})
+      if (parts === 'all') yield* from()
       for (const part of parts === 'all' ? [null] : parts) yield* of(part)
     },
     noted(notes) {
@@ -72,7 +68,7 @@ function monthReader(db: Sqlite, table: ExportTable, known: readonly PartName[])
 }
 
 /** Rows without a time come last. */
-function compareMonths(one: PartName, other: PartName): number {
+function compareMonths(one: Partition, other: Partition): number {
   if (one === null || other === null) return Number(one === null) - Number(other === null)
   return one < other ? -1 : one > other ? 1 : 0
 }
@@ -85,12 +81,12 @@ function compareMonths(one: PartName, other: PartName): number {
 function rangeReader(
   db: Sqlite,
   table: ExportTable,
-  { known, limits }: { known: readonly PartName[]; limits: RangeLimits },
+  { known, limits }: { known: readonly Partition[]; limits: RangeLimits },
 ): PartReader {
   const ranges = [FIRST_RANGE, ...known.flatMap(range => (range === FIRST_RANGE ? [] : (range ?? [])))]
   const most = known.length === 0 ? limits.first : limits.grown
   const between = createKeyReader(db, table)
-  const rowsOf = (range: PartName, parts: readonly PartName[]) =>
+  const rowsOf = (range: Partition, parts: readonly Partition[]) =>
     between(lowerOf(range ?? FIRST_RANGE), lowerOf(parts[parts.indexOf(range) + 1]))
   return {
     *rows(parts) {
@@ -128,7 +124,7 @@ function rangeReader(
 }
 
 /** @param key the key of the first row */
-function nameByFirst(range: PartName, key: readonly StoredCell[]): PartName {
+function nameByFirst(range: Partition, key: readonly StoredCell[]): Partition {
   const lower = lowerOf(range ?? FIRST_RANGE)
   if (lower === undefined || compareKeys(lower, key.slice(0, lower.length)) === 0) return range
   const end = key.indexOf(null)
@@ -139,8 +135,8 @@ function nameByFirst(range: PartName, key: readonly StoredCell[]): PartName {
 export function rangesOfLostKeys(
   db: Sqlite,
   { rows: { from, order, time } }: Pick<ExportTable, 'rows'>,
-  ranges: readonly PartName[],
-): readonly PartName[] {
+  ranges: readonly Partition[],
+): readonly Partition[] {
   if (time) return []
   return ranges.filter(range => {
     const key = lowerOf(range ?? FIRST_RANGE)
@@ -166,12 +162,7 @@ function createKeyReader(db: Sqlite, table: ExportTable) {
   const select = `SELECT ${cells.join(', ')}, ${order} FROM ${from}`
   return function* (lower: Bound, upper: Bound): Iterable<KeyedRow> {
     const where = lower ? `WHERE ${comparison(order, '>=', lower)}` : ''
-    const rows = db
-      .prepare<unknown[]>(`${select} ${where} ORDER BY ${order}`)
-      .raw()
-      .safeIntegers()
-      .iterate(...(lower ?? [])) as Iterable<StoredCell[]>
-    for (const row of rows) {
+    for (const row of readRows(db, `${select} ${where} ORDER BY ${order}`, lower)) {
       const key = row.splice(cells.length)
       if (upper && compareKeys(key, upper) >= 0) return
       yield { row, key }
@@ -184,7 +175,7 @@ function createKeyReader(db: Sqlite, table: ExportTable) {
  */
 type Bound = readonly StoredCell[] | undefined
 
-const lowerOf = (range: PartName | undefined): Bound =>
+const lowerOf = (range: Partition | undefined): Bound =>
   range == null || range === FIRST_RANGE ? undefined : keyOf(range)
 
 /** Whether a range may hold keys that begin with a note. */

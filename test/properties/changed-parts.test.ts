@@ -7,9 +7,10 @@ import { reportConfig } from '../../src/app/report-config.ts'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { createFingerprint } from '../../src/export/fingerprint.ts'
+import type { Partition } from '../../src/export/partitions.ts'
 import { partsToCompare } from '../../src/publish/comparison.ts'
 import { type PublishedTable, publishedTables } from '../../src/publish/published-tables.ts'
-import { createPartReader, type PartName } from '../../src/publish/row-ranges.ts'
+import { createPartReader } from '../../src/publish/row-ranges.ts'
 import { type ChangePoint, changesSince, currentPoint } from '../../src/store/changes/changes-since.ts'
 import type { Sqlite, StoredCell } from '../../src/store/database/sqlite-types.ts'
 import { readDatabase } from '../../src/store/file/open.ts'
@@ -146,13 +147,13 @@ const step = fc.oneof(
 
 const LIMITS = { first: 2, grown: 3 }
 
-type Digests = ReadonlyMap<PartName, string>
+type Digests = ReadonlyMap<Partition, string>
 
 /** The digest of each part, in the order of the rows. */
 function digestsOf({ read }: PublishedTable, rows: Iterable<StoredCell[]>): Digests {
-  const prints = new Map<PartName, ReturnType<typeof createFingerprint>>()
+  const prints = new Map<Partition, ReturnType<typeof createFingerprint>>()
   for (const row of rows) {
-    const part = row.pop() as PartName
+    const part = row.pop() as Partition
     const print = prints.get(part) ?? createFingerprint(read.columns)
     prints.set(part, print)
     print.add(row)
@@ -172,7 +173,7 @@ function published(db: Sqlite, before: Published): { exact: Published; found: Pu
   const found = new Map<string, Digests>()
   for (const table of publishedTables(db)) {
     const { name } = table.read
-    const known = before.tables.get(name) ?? new Map<PartName, string>()
+    const known = before.tables.get(name) ?? new Map<Partition, string>()
     const reader = createPartReader(db, table.read, [...known.keys()], LIMITS)
     const notes = changed && known.size > 0 ? partsToCompare(db, table.read, changed) : 'all'
     const looked = notes === 'all' ? 'all' : reader.noted(notes)

@@ -1,3 +1,4 @@
+import type { Partition } from '../../export/partitions.ts'
 import type { TableMetadata } from '../iceberg/metadata.ts'
 import { hintPath, metadataPath } from '../metadata-file.ts'
 import {
@@ -21,7 +22,7 @@ export interface NamedFiles {
   /** The paths of `files`, the metadata, the hint and the manifests. */
   paths: ReadonlySet<string>
   /** The parts that this version of the metadata and the earlier ones name. */
-  parts: ReadonlySet<string | null>
+  parts: ReadonlySet<Partition>
   /** Missing snapshots, and snapshots whose files cannot be found. */
   faults: FoundFault[]
 }

@@ -1,5 +1,5 @@
-import type { Mark } from '../../export/fingerprint.ts'
-import type { Partition, PartitionReading } from '../../export/partitions.ts'
+import { createFingerprint, type Mark } from '../../export/fingerprint.ts'
+import { type Partition, type PartitionReading, readPartitions } from '../../export/partitions.ts'
 import type { Sqlite } from '../../store/database/sqlite-types.ts'
 import { type PurgedContentTest, purgedContentTest } from '../../store/deletions/purged-content.ts'
 import { countText } from '../../terminal/wording.ts'
@@ -8,8 +8,8 @@ import type { TableMetadata } from '../iceberg/metadata.ts'
 import { hintPath, metadataPath } from '../metadata-file.ts'
 import { purgedAtIn } from '../publish.ts'
 import { type PublishedPart, type PublishedState, pathIn } from '../published-state.ts'
-import { type PublishedTable, readPartDigests } from '../published-tables.ts'
-import { type PartName, rangesOfLostKeys } from '../row-ranges.ts'
+import type { PublishedTable } from '../published-tables.ts'
+import { rangesOfLostKeys } from '../row-ranges.ts'
 import { readDecoded, type TargetReader } from '../storage/target-reader.ts'
 import { isErasureDue } from '../sweep.ts'
 import type { FoundFault } from './fault.ts'
@@ -117,7 +117,7 @@ async function hintFaults(
 function erasedNames(
   { warehouse }: TableCheck,
   state: PublishedState,
-  parts: ReadonlySet<PartName>,
+  parts: ReadonlySet<Partition>,
 ): FoundFault[] {
   const { db, table } = warehouse ?? {}
   if (db === undefined || table === undefined || !isErasureDue(state, purgedAtIn(db))) return []
@@ -195,15 +195,18 @@ async function changedParts(check: TableCheck, { parts }: PublishedState): Promi
     db,
     parts.map(({ part }) => part),
   )
-  return differences(parts, await readPartDigests(check, table, reader.rows('all')))
+  const now = await readPartitions(check, reader.rows('all'), () => createFingerprint(table.read.columns))
+  return differences(parts, now)
 }
 
-/** How many parts differ. Equal digests mean the same rows in the same number. */
+/**
+ * How many parts differ. Equal digests mean the same rows in the same number.
+ * @param now the parts of the warehouse
+ */
 export function differences(
   parts: readonly Pick<PublishedPart, 'part' | 'digest'>[],
-  warehouse: ReadonlyMap<Partition, Mark>,
+  now: ReadonlyMap<Partition, Mark>,
 ): number {
-  const now = new Map([...warehouse].map(([part, mark]) => [part ?? null, mark]))
   const changed = parts.filter(({ part, digest }) => now.get(part)?.fingerprint !== digest)
   const published = new Set(parts.map(({ part }) => part))
   return changed.length + [...now.keys()].filter(part => !published.has(part)).length
