@@ -1,3 +1,4 @@
+import type { TableProgress } from '../export/partitions.ts'
 import { createLiveArea, isRedrawable } from '../terminal/live-area.ts'
 import { countText, shortText } from '../terminal/wording.ts'
 import type { CommandContext } from './base/command.ts'
@@ -6,14 +7,6 @@ import type { CommandContext } from './base/command.ts'
 export interface TableProgressView {
   show(progress: TableProgress): void
   end(): void
-}
-
-export interface TableProgress {
-  table: string
-  done: number
-  tables: number
-  /** Rows read so far. */
-  rows: number
 }
 
 /** Time between two updates on a terminal, and between two lines of other output, in ms. */

@@ -20,7 +20,8 @@ import {
   type ManifestTable,
   manifestTable,
 } from './manifest.ts'
-import { exportTable, type TableOutcome, type TableWork } from './table-export.ts'
+import { createRowCounter, type TableProgress } from './partitions.ts'
+import { exportTable, type TableOutcome } from './table-export.ts'
 import { EXPORT_FOLDER, type Target } from './target.ts'
 import { targetError } from './target-folder.ts'
 
@@ -45,15 +46,7 @@ export interface ExportOptions {
   since?: string | undefined
   full: boolean
   signal: AbortSignal
-  onProgress(progress: ExportProgress): void
-}
-
-export interface ExportProgress {
-  table: string
-  done: number
-  tables: number
-  /** Rows read so far, including rows that were only compared. */
-  rows: number
+  onProgress(progress: TableProgress): void
 }
 
 export interface ExportSummary {
@@ -121,9 +114,15 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
   const earlier = before?.tables ?? []
   const stale: string[] = []
   const written: (readonly [ManifestTable, TableOutcome])[] = []
+  const work = {
+    ...options,
+    createdBy: `parley ${options.version}`,
+    sinceMonth: options.since?.slice(0, 7),
+  }
   for (const [done, table] of chosen.entries()) {
-    const work = tableWork(options, { table: table.name, done, tables: chosen.length })
-    const outcome = await exportTable(work, table)
+    const at = { table: table.name, done, tables: chosen.length }
+    const onRows = createRowCounter(at, options.onProgress)
+    const outcome = await exportTable({ ...work, onRows }, table)
     const files = [
       ...outcome.untouched.map(file => ({ ...file, exported_at: earlierExportedAt(earlier, file.path) })),
       ...[...outcome.verified, ...outcome.written].map(file => ({ ...file, exported_at: exportedAt })),
@@ -190,24 +189,6 @@ const otherWarehouseError = ({ path }: Target): StopError =>
       exitStatus: EXIT_STATUS.usage,
     },
   )
-
-function tableWork(options: ExportOptions, where: Omit<ExportProgress, 'rows'>): TableWork {
-  let rows = 0
-  return {
-    db: options.db,
-    target: options.target,
-    clock: options.clock,
-    mode: options.mode,
-    createdBy: `parley ${options.version}`,
-    sinceMonth: options.since?.slice(0, 7),
-    full: options.full,
-    signal: options.signal,
-    onRows(read) {
-      rows += read
-      options.onProgress({ ...where, rows })
-    },
-  }
-}
 
 function earlierExportedAt(tables: readonly ManifestTable[], path: string): string | null {
   return tables.flatMap(({ files }) => files).find(file => file.path === path)?.exported_at ?? null

@@ -24,6 +24,27 @@ export interface PartitionReading {
   onRows(rows: number): void
 }
 
+/** Which table a command is at. */
+export interface TableProgress {
+  table: string
+  done: number
+  tables: number
+  /** Rows read so far, including rows that were only compared. */
+  rows: number
+}
+
+/** An `onRows` that counts the rows of one table and reports the sum. */
+export function createRowCounter(
+  at: Omit<TableProgress, 'rows'>,
+  onProgress: (progress: TableProgress) => void,
+): PartitionReading['onRows'] {
+  let rows = 0
+  return read => {
+    rows += read
+    onProgress({ ...at, rows })
+  }
+}
+
 /** The clock is checked after this number of rows, and the event loop gets a turn when `TURN_MS` have passed. */
 const CHECK_ROWS = 500
 const TURN_MS = 50

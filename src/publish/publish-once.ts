@@ -1,8 +1,9 @@
 import type { Clock } from '../base/clock.ts'
+import type { TableProgress } from '../export/partitions.ts'
 import { databaseError } from '../store/database/sqlite-errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { openDatabase } from '../store/file/open.ts'
-import { type PublishProgress, type PublishSummary, publishWarehouse } from './publish.ts'
+import { type PublishSummary, publishWarehouse } from './publish.ts'
 import { openTargetStorage, type PublishTarget, type TargetSettings } from './storage/open.ts'
 
 /** One publication, as the command and the daemon's child process make it. */
@@ -18,7 +19,7 @@ export interface OncePublishing {
   /** Compares every row, including rows of which no change was noted. */
   full?: boolean
   signal: AbortSignal
-  onProgress(progress: PublishProgress): void
+  onProgress(progress: TableProgress): void
   /** Called with the warehouse's connection at the end, when the publication is complete or has failed. */
   onEnd?(db: Sqlite, outcome: PublishOutcome): void
 }

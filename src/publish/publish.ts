@@ -1,5 +1,6 @@
 import { type Clock, isoInstant } from '../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
+import { createRowCounter, type TableProgress } from '../export/partitions.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { refuseOlder } from '../store/file/open.ts'
 import { appliedMigrations } from '../store/migrations/journal.ts'
@@ -50,15 +51,7 @@ export interface PublishOptions {
   /** Compares every row, including rows of which no change was noted. */
   full: boolean
   signal: AbortSignal
-  onProgress(progress: PublishProgress): void
-}
-
-export interface PublishProgress {
-  table: string
-  done: number
-  tables: number
-  /** Rows read so far, including rows that were only compared. */
-  rows: number
+  onProgress(progress: TableProgress): void
 }
 
 export interface PublishSummary {
@@ -220,7 +213,7 @@ const LARGE_BYTES = 32 * 2 ** 20
 async function* writeTables(
   context: PublicationContext,
   tables: readonly PublishedTable[],
-  progress: Pick<PublishProgress, 'done' | 'tables'>,
+  progress: Pick<TableProgress, 'done' | 'tables'>,
 ): AsyncGenerator<WrittenTable> {
   const { options, target } = context
   for (const [place, table] of tables.entries()) {
@@ -316,27 +309,18 @@ export function refuseOtherWarehouse(
 function workOf(
   { options, target, publication, properties }: PublicationContext,
   folder: string,
-  where: Omit<PublishProgress, 'rows'>,
+  at: Omit<TableProgress, 'rows'>,
 ): Omit<TablePublishing, 'toCompare'> {
-  const { db, storage, clock, mode, version, keep, signal, onProgress } = options
   // Until this publication is complete, the last one must stay readable.
-  const kept = snapshotsShown(rowsIn(target), folder, Math.max(1, keep - 1))
-  let rows = 0
+  const kept = snapshotsShown(rowsIn(target), folder, Math.max(1, options.keep - 1))
   return {
-    db,
-    storage,
-    clock,
+    ...options,
     publication,
     properties,
     tableProperties: {},
-    mode,
     kept,
-    createdBy: `parley ${version}`,
-    purgedAt: purgedAtIn(db),
-    signal,
-    onRows(read) {
-      rows += read
-      onProgress({ ...where, rows })
-    },
+    createdBy: `parley ${options.version}`,
+    purgedAt: purgedAtIn(options.db),
+    onRows: createRowCounter(at, options.onProgress),
   }
 }

@@ -1,12 +1,13 @@
 import type { Clock } from '../../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { shellWord } from '../../base/safe-text.ts'
+import { createRowCounter, type TableProgress } from '../../export/partitions.ts'
 import type { Sqlite } from '../../store/database/sqlite-types.ts'
 import { META, readMeta } from '../../store/sync/meta.ts'
 import { readLastPublication } from '../catalogue/complete-publication.ts'
 import { folderOfFile } from '../metadata-file.ts'
 import { PUBLICATIONS, type PublicationRow, rowsIn } from '../publications.ts'
-import { atOneInstant, type PublishProgress, refuseOtherWarehouse } from '../publish.ts'
+import { atOneInstant, refuseOtherWarehouse } from '../publish.ts'
 import { type PublishedTarget, readTarget } from '../published-state.ts'
 import { publishedTables } from '../published-tables.ts'
 import type { TargetReader } from '../storage/target-reader.ts'
@@ -28,7 +29,7 @@ export interface VerifyOptions {
   storage: TargetReader
   clock: Clock
   signal: AbortSignal
-  onProgress(progress: PublishProgress): void
+  onProgress(progress: TableProgress): void
 }
 
 export interface VerifySummary {
@@ -85,17 +86,12 @@ async function verifyTables(
   const folders = [...tables.keys(), ...uncommitted]
   const verified: TableFindings[] = []
   for (const folder of folders) {
-    let rows = 0
-    const where = { table: folder, done: verified.length, tables: folders.length }
-    const onRows = (read: number) => {
-      rows += read
-      onProgress({ ...where, rows })
-    }
+    const at = { table: folder, done: verified.length, tables: folders.length }
     const check = {
       storage,
       clock,
       signal,
-      onRows,
+      onRows: createRowCounter(at, onProgress),
       warehouse: db && folder !== PUBLICATIONS ? { db, table: inWarehouse.get(folder) } : undefined,
       shown: folder === PUBLICATIONS ? publication : snapshots[folder],
       present: paths.filter(path => path.startsWith(`${folder}/`)),
