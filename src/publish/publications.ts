@@ -35,8 +35,8 @@ const COMPARED_PROPERTY = 'parley.last-compared'
 /** The table keeps the newest `keep` publications, and never fewer than this number. */
 const LEAST_ROWS_KEPT = 100
 
-export const PUBLICATION_COLUMNS: Readonly<
-  Record<keyof PublicationRow, Pick<ExportColumn, 'kind'> & { doc: string }>
+const PUBLICATION_COLUMNS: Readonly<
+  Record<keyof PublicationRow, Required<Pick<ExportColumn, 'kind' | 'doc'>>>
 > = {
   publication: {
     kind: 'integer',
@@ -99,7 +99,7 @@ export function publicationsTable(
   table: PublishedTable
   properties: Readonly<Record<string, string>>
 } {
-  const columns = Object.entries(PUBLICATION_COLUMNS).map(([name, { kind }]) => ({ name, kind }))
+  const columns = Object.entries(PUBLICATION_COLUMNS).map(([name, column]) => ({ name, ...column }))
   const read: ExportTable = {
     name: PUBLICATIONS,
     folder: PUBLICATIONS,
@@ -117,7 +117,6 @@ export function publicationsTable(
       partition: undefined,
       isOwner: false,
       reader: () => ({ rows: all, of: all, noted: () => 'all', compare: () => 0 }),
-      docs: new Map(Object.entries(PUBLICATION_COLUMNS).map(([name, { doc }]) => [name, doc])),
     },
     properties: {
       [ROWS_PROPERTY]: JSON.stringify(rows),

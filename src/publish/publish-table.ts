@@ -115,9 +115,12 @@ export async function writeTable(
 }
 
 /** The schema of the table. Columns of the target keep their field ids. */
-export function evolve({ written, docs }: PublishedTable, before: PublishedState | undefined): EvolvedSchema {
-  const columns = written.columns.map(({ name, kind }) => ({ name, kind, doc: docs.get(name) ?? '' }))
-  return evolvedSchema(columns, before?.metadata.schemas ?? [], before?.metadata['last-column-id'] ?? 0)
+export function evolve({ written }: PublishedTable, before: PublishedState | undefined): EvolvedSchema {
+  return evolvedSchema(
+    written.columns,
+    before?.metadata.schemas ?? [],
+    before?.metadata['last-column-id'] ?? 0,
+  )
 }
 
 function hasChanged(

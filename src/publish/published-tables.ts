@@ -20,17 +20,18 @@ export interface PublishedTable {
   isOwner: boolean
   /** @param known the parts of the last publication */
   reader(db: Sqlite, known: readonly Partition[]): PartReader
-  docs: ReadonlyMap<string, string>
 }
 
 /** The month of the row that owns a row, such as the meeting of a transcript entry. */
 export const OWNERS_MONTH = '_month'
 
-const OWNERS_MONTH_DOC =
-  'The month of the time of the row that owns this one, such as the meeting of a transcript entry: the partition.'
+const OWNERS_MONTH_COLUMN: ExportColumn = {
+  name: OWNERS_MONTH,
+  kind: 'text',
+  doc: 'The month of the time of the row that owns this one, such as the meeting of a transcript entry: the partition.',
+}
 
 /**
- * Tables whose rows belong to rows of other tables come first, so that a reader finds no owner without its rows.
  * @param names the tables to publish; undefined: all
  * @throws StopError (exit status 64) for a name that no table has or may get
  */
@@ -38,8 +39,7 @@ export function publishedTables(
   db: Sqlite,
   names?: readonly string[] | undefined,
 ): readonly PublishedTable[] {
-  const all = chosenTables(tablesIn(db), names, isComingIn(db)).map(publishedTable)
-  return [...all.filter(({ isOwner }) => !isOwner), ...all.filter(({ isOwner }) => isOwner)]
+  return chosenTables(tablesIn(db), names, isComingIn(db)).map(publishedTable)
 }
 
 const tablesIn = (db: Sqlite): readonly ExportTable[] => [...presentTables(db), ...exportedCrmTables(db)]
@@ -66,31 +66,17 @@ export function namesWithoutTable(db: Sqlite, names: readonly string[]): readonl
   return names.filter(name => chosenTable(name, all) === undefined)
 }
 
-function publishedTable(table: ExportTable): PublishedTable {
-  const read = { ...table, columns: columnsForReaders(table.columns) }
+function publishedTable(exported: ExportTable): PublishedTable {
+  const read = { ...exported, columns: columnsForReaders(exported.columns) }
   const reader: PublishedTable['reader'] = (db, known) => createPartReader(db, read, known)
-  const docs = new Map(read.columns.map(({ name, doc = '' }) => [name, doc]))
   const { time } = read.rows
   const isOwner = TABLES.get(read.name)?.table.kind === 'entity'
-  if (time === undefined) return { read, written: read, partition: undefined, isOwner, reader, docs }
+  const table = { read, written: read, partition: undefined, isOwner, reader }
+  if (time === undefined) return table
   if (read.columns.some(({ name }) => name === time.column))
-    return {
-      read,
-      written: read,
-      partition: { name: time.column, transform: 'month' },
-      isOwner,
-      reader,
-      docs,
-    }
-  const written = { ...read, columns: [...read.columns, { name: OWNERS_MONTH, kind: 'text' as const }] }
-  return {
-    read,
-    written,
-    partition: { name: OWNERS_MONTH, transform: 'identity' },
-    isOwner,
-    reader,
-    docs: docs.set(OWNERS_MONTH, OWNERS_MONTH_DOC),
-  }
+    return { ...table, partition: { name: time.column, transform: 'month' } }
+  const written = { ...read, columns: [...read.columns, OWNERS_MONTH_COLUMN] }
+  return { ...table, written, partition: { name: OWNERS_MONTH, transform: 'identity' } }
 }
 
 function columnsForReaders(columns: readonly ExportColumn[]): ExportColumn[] {
@@ -113,12 +99,11 @@ export const TABLE_PROPERTY = 'parley.table'
  */
 export function droppedTable(folder: string, metadata: TableMetadata): PublishedTable {
   const schema = metadata.schemas.find(one => one['schema-id'] === metadata['current-schema-id'])
-  const columns = columnsWithFields(schema?.fields ?? [])
   const read: ExportTable = {
     name: metadata.properties[TABLE_PROPERTY] ?? folder,
     folder,
     resource: null,
-    columns: columns.map(({ name, kind }) => ({ name, kind })),
+    columns: columnsWithFields(schema?.fields ?? []),
     rows: { from: '', order: '' },
   }
   const [field] = metadata['partition-specs'][0]?.fields ?? []
@@ -129,6 +114,5 @@ export function droppedTable(folder: string, metadata: TableMetadata): Published
     partition: field && source && { name: source.name, transform: field.transform },
     isOwner: false,
     reader: () => ({ rows: () => [], of: () => [], noted: () => 'all', compare: () => 0 }),
-    docs: new Map(columns.map(({ name, doc }) => [name, doc])),
   }
 }

@@ -1,4 +1,5 @@
 import { safeText } from '../../base/safe-text.ts'
+import type { ExportColumn } from '../../export/export-tables.ts'
 import {
   type ExportKind,
   type FileValue,
@@ -27,12 +28,6 @@ export interface IcebergSchema {
   type: 'struct'
   'schema-id': number
   fields: readonly IcebergField[]
-}
-
-export interface DocumentedColumn {
-  name: string
-  kind: ExportKind
-  doc: string
 }
 
 const TYPES: Readonly<Record<ExportKind, IcebergType>> = {
@@ -109,7 +104,7 @@ export interface EvolvedSchema {
  * those of an earlier schema, that schema is returned.
  */
 export function evolvedSchema(
-  columns: readonly DocumentedColumn[],
+  columns: readonly ExportColumn[],
   earlier: readonly IcebergSchema[],
   lastColumnId: number,
 ): EvolvedSchema {
@@ -117,7 +112,7 @@ export function evolvedSchema(
     earlier.flatMap(({ fields }) => fields.map(({ name, type, id }) => [`${name} ${type}`, id])),
   )
   let last = lastColumnId
-  const fields = columns.map(({ name, kind, doc }): IcebergField => {
+  const fields = columns.map(({ name, kind, doc = '' }): IcebergField => {
     const type = TYPES[kind]
     const id = ids.get(`${name} ${type}`) ?? ++last
     return { id, name, required: false, type, ...(doc !== '' && { doc }) }
@@ -138,7 +133,7 @@ const KINDS: Readonly<Record<IcebergType, ExportKind>> = {
 }
 
 /** Columns from which `evolvedSchema` makes these fields again. */
-export function columnsWithFields(fields: readonly IcebergField[]): DocumentedColumn[] {
+export function columnsWithFields(fields: readonly IcebergField[]): ExportColumn[] {
   return fields.map(({ name, type, doc = '' }) => ({ name, kind: KINDS[type], doc }))
 }
 
