@@ -78,16 +78,25 @@ export interface TableSummary {
  * cannot be read or written
  */
 export async function exportWarehouse(options: ExportOptions): Promise<ExportSummary> {
-  const { db, target } = options
+  return atOneInstant(options.db, () =>
+    exportInstant(options).catch(error => {
+      throw targetError(error, options.target.path, EXPORT_FOLDER)
+    }),
+  )
+}
+
+/** Reads a warehouse as of one instant: all statements of `work` see the same rows. */
+export async function atOneInstant<Result>(db: Sqlite, work: () => Promise<Result>): Promise<Result> {
   if (appliedMigrations(db).length === 0) throw noWarehouseError(db.name)
   refuseOlder(db)
   // Sorting may need more memory than the machine has.
   db.pragma('temp_store = FILE')
   db.exec('BEGIN')
   try {
-    return await exportInstant(options)
-  } catch (error) {
-    throw targetError(error, target.path, EXPORT_FOLDER)
+    // The view `sync_status` counts all rows whenever it is read, and depends on the clock. The rollback removes this
+    // copy.
+    db.exec('CREATE TEMP TABLE sync_status AS SELECT * FROM main.sync_status')
+    return await work()
   } finally {
     // Some errors of SQLite have already ended the transaction.
     if (db.inTransaction) db.exec('ROLLBACK')

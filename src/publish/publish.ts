@@ -1,10 +1,9 @@
 import { type Clock, isoInstant } from '../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
+import { atOneInstant } from '../export/export.ts'
 import { createRowCounter, type TableProgress } from '../export/partitions.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import { refuseOlder } from '../store/file/open.ts'
-import { appliedMigrations } from '../store/migrations/journal.ts'
-import { noWarehouseError, readCompleteness } from '../store/status/status.ts'
+import { readCompleteness } from '../store/status/status.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
 import { type BegunPublication, beginPublication, stoppedAfter } from './begin.ts'
 import { comparisonWith, type PartsComparison, type PartsToCompare, partsToCompare } from './comparison.ts'
@@ -72,23 +71,6 @@ export async function publishWarehouse(options: PublishOptions): Promise<Publish
     return await atOneInstant(options.db, () => publishInstant(options))
   } catch (error) {
     throw options.storage.fault(error)
-  }
-}
-
-/** Reads a warehouse as of one instant: all statements of `work` see the same rows. */
-export async function atOneInstant<Result>(db: Sqlite, work: () => Promise<Result>): Promise<Result> {
-  if (appliedMigrations(db).length === 0) throw noWarehouseError(db.name)
-  refuseOlder(db)
-  db.pragma('temp_store = FILE')
-  db.exec('BEGIN')
-  try {
-    // The view `sync_status` counts all rows whenever it is read, and depends on the clock. The rollback removes this
-    // copy.
-    db.exec('CREATE TEMP TABLE sync_status AS SELECT * FROM main.sync_status')
-    return await work()
-  } finally {
-    // Some errors of SQLite have already ended the transaction.
-    if (db.inTransaction) db.exec('ROLLBACK')
   }
 }
 
