@@ -1,5 +1,5 @@
 import { ownerOf, TABLES } from '../catalog/catalog.ts'
-import { type DescribedTable, tableFromLines } from './described-table.ts'
+import { column, type DescribedTable, tableFromLines } from './described-table.ts'
 
 /** The values that occur in columns whose values the API does not state. `store/reporting` counts them. */
 
@@ -54,13 +54,9 @@ export const COLUMN_VALUES: DescribedTable = tableFromLines(
     ],
   },
   {
-    table_name: [
-      'text',
-      'Name of the table, as in `data_dictionary`.',
-      { isKey: true, example: 'activities' },
-    ],
-    column_name: ['text', 'Name of the column, as in `data_dictionary`.', { isKey: true, example: 'type' }],
-    value: ['text', 'The value.', { isKey: true, example: 'email_sent' }],
-    rows: ['integer', 'Live rows that have it.', { unit: 'rows', example: '1200' }],
+    table_name: column('text', 'Name of the table, as in `data_dictionary`.', 'activities', { isKey: true }),
+    column_name: column('text', 'Name of the column, as in `data_dictionary`.', 'type', { isKey: true }),
+    value: column('text', 'The value.', 'email_sent', { isKey: true }),
+    rows: column('integer', 'Live rows that have it.', '1200', { unit: 'rows' }),
   },
 )

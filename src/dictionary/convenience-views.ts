@@ -1,17 +1,13 @@
-import { type ColumnLine, type DescribedTable, MISSING, tableFromLines } from './described-table.ts'
+import { type ColumnLine, column, type DescribedTable, MISSING, tableFromLines } from './described-table.ts'
 
 /** Descriptions of the views for analysts. Their SQL is in `store/views/`. */
 
-const deal = (more: { isKey: boolean }): ColumnLine => [
-  'text',
-  'Deal (`crm_records.id`).',
-  {
+const deal = (more: { isKey: boolean }): ColumnLine =>
+  column('text', 'Deal (`crm_records.id`).', 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d', {
     ...more,
     source: 'id',
     refersTo: ['crm_records.id'],
-    example: 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d',
-  },
-]
+  })
 
 const STAGE_ID = 'f5d4b9e7-30b1-4280-8e6d-81a24d5e6f70'
 const INSTANT = '2026-03-04T05:06:07.123Z'
@@ -33,86 +29,60 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
     },
     {
       deal_id: deal({ isKey: false }),
-      at: [
-        'timestamp',
-        'When it happened, or when parley observed the change.',
-        { nullMeaning: MISSING, example: INSTANT },
-      ],
-      kind: [
+      at: column('timestamp', 'When it happened, or when parley observed the change.', INSTANT, {
+        nullMeaning: MISSING,
+      }),
+      kind: column(
         'text',
         '`meeting`, `message` (an e-mail that is stored), `activity` (any other activity, and one of an e-mail that is not stored: it may be a copy of one that is) or `change` (of a field).',
-        { example: 'meeting' },
-      ],
-      type: [
-        'text',
-        'Kind of activity (`activities.type`).',
-        { source: 'type', nullMeaning: NO_ACTIVITY, example: 'email_sent' },
-      ],
-      title: [
+        'meeting',
+      ),
+      type: column('text', 'Kind of activity (`activities.type`).', 'email_sent', {
+        source: 'type',
+        nullMeaning: NO_ACTIVITY,
+      }),
+      title: column(
         'text',
         'Title of the meeting, subject of the e-mail, or label of the field.',
-        {
-          nullMeaning: 'There is no title, it has not been read yet, or the meeting is withheld.',
-          example: 'First call',
-        },
-      ],
-      actor_id: [
-        'text',
-        'Who did it (`members.id`).',
-        {
-          source: 'actor.id',
-          nullMeaning: NO_MEMBER,
-          refersTo: ['members.id'],
-          example: 'mem_1',
-        },
-      ],
-      actor_name: [
-        'text',
-        'Name of the member.',
-        {
-          source: 'name',
-          nullMeaning: NO_MEMBER,
-          example: 'Aiko Tanaka',
-        },
-      ],
-      source_id: [
+        'First call',
+        { nullMeaning: 'There is no title, it has not been read yet, or the meeting is withheld.' },
+      ),
+      actor_id: column('text', 'Who did it (`members.id`).', 'mem_1', {
+        source: 'actor.id',
+        nullMeaning: NO_MEMBER,
+        refersTo: ['members.id'],
+      }),
+      actor_name: column('text', 'Name of the member.', 'Aiko Tanaka', {
+        source: 'name',
+        nullMeaning: NO_MEMBER,
+      }),
+      source_id: column(
         'text',
         'Id of the source: `meetings.id` of a meeting, `message_copies.id` of a message, `crm_records.id` of a change. For other activities the API does not state what it identifies.',
+        'mtg_1',
         {
           source: 'source_id',
           nullMeaning: MISSING,
           refersTo: ['meetings.id', 'message_copies.id', 'crm_records.id'],
-          example: 'mtg_1',
         },
-      ],
-      origin: [
+      ),
+      origin: column(
         'text',
         '`DIRECT`: the activity itself points at the deal; `DERIVED`: inferred from another linked record.',
-        { source: 'links[].origin', nullMeaning: NO_ACTIVITY, example: 'DIRECT' },
-      ],
-      field: [
-        'text',
-        'Name of the field that changed (`crm_fields.name`).',
-        { nullMeaning: NO_CHANGE, example: 'stage_id' },
-      ],
-      old_value: [
-        'json',
-        'Previous value, as JSON.',
-        {
-          source: 'fields.*',
-          nullMeaning: 'The row is not a field change, or the field was absent.',
-          example: '1000000',
-        },
-      ],
-      new_value: [
-        'json',
-        'New value, as JSON.',
-        {
-          source: 'fields.*',
-          nullMeaning: 'The row is not a field change, or the field is absent.',
-          example: '1200000',
-        },
-      ],
+        'DIRECT',
+        { source: 'links[].origin', nullMeaning: NO_ACTIVITY },
+      ),
+      field: column('text', 'Name of the field that changed (`crm_fields.name`).', 'stage_id', {
+        nullMeaning: NO_CHANGE,
+      }),
+      old_value: column('json', 'Previous value, as JSON.', '1000000', {
+        source: 'fields.*',
+        nullMeaning: 'The row is not a field change, or the field was absent.',
+      }),
+      new_value: column('json', 'New value, as JSON.', '1200000', {
+        source: 'fields.*',
+        nullMeaning: 'The row is not a field change, or the field is absent.',
+      }),
     },
   ),
   tableFromLines(
@@ -125,43 +95,38 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
     },
     {
       deal_id: deal({ isKey: true }),
-      from_stage_id: [
-        'text',
-        'Previous stage (`crm_records.id`).',
-        { source: 'fields.stage_id', nullMeaning: 'This is the first known stay.', example: STAGE_ID },
-      ],
-      from_stage: [
-        'text',
-        'Name of the previous stage.',
-        { nullMeaning: 'This is the first known stay, or the stage is not known.', example: 'Discovery' },
-      ],
-      stage_id: [
-        'text',
-        'Stage (`crm_records.id`).',
-        { isKey: true, source: 'fields.stage_id', refersTo: ['crm_records.id'], example: STAGE_ID },
-      ],
-      stage: ['text', 'Name of the stage.', { nullMeaning: 'The stage is not known.', example: 'Proposal' }],
-      entered_at: [
-        'timestamp',
-        'When parley observed the deal entering the stage.',
-        { nullMeaning: 'The deal was in this stage when parley first read it.', example: INSTANT },
-      ],
-      left_at: [
-        'timestamp',
-        'When parley observed the deal leaving the stage.',
-        { nullMeaning: 'The deal is still in this stage.', example: INSTANT },
-      ],
-      known_from: [
+      from_stage_id: column('text', 'Previous stage (`crm_records.id`).', STAGE_ID, {
+        source: 'fields.stage_id',
+        nullMeaning: 'This is the first known stay.',
+      }),
+      from_stage: column('text', 'Name of the previous stage.', 'Discovery', {
+        nullMeaning: 'This is the first known stay, or the stage is not known.',
+      }),
+      stage_id: column('text', 'Stage (`crm_records.id`).', STAGE_ID, {
+        isKey: true,
+        source: 'fields.stage_id',
+        refersTo: ['crm_records.id'],
+      }),
+      stage: column('text', 'Name of the stage.', 'Proposal', { nullMeaning: 'The stage is not known.' }),
+      entered_at: column('timestamp', 'When parley observed the deal entering the stage.', INSTANT, {
+        nullMeaning: 'The deal was in this stage when parley first read it.',
+      }),
+      left_at: column('timestamp', 'When parley observed the deal leaving the stage.', INSTANT, {
+        nullMeaning: 'The deal is still in this stage.',
+      }),
+      known_from: column(
         'timestamp',
         'Start of the known part of the stay: `entered_at`, or when the deal was first stored.',
-        { isKey: true, example: INSTANT },
-      ],
-      is_current: ['boolean', '1 for the stage that the deal is in now.', { example: '1' }],
-      days: [
+        INSTANT,
+        { isKey: true },
+      ),
+      is_current: column('boolean', '1 for the stage that the deal is in now.', '1'),
+      days: column(
         'real',
         'Length of the known part of the stay. The current stay counts until now.',
-        { unit: 'days', example: '12.5' },
-      ],
+        '12.5',
+        { unit: 'days' },
+      ),
     },
   ),
 ]
@@ -180,32 +145,31 @@ export const CONVENIENCE_VIEWS: readonly DescribedTable[] = [
       onDelete: 'row purged',
     },
     {
-      meeting_id: [
-        'text',
-        'Meeting.',
-        { isKey: true, source: 'meeting_id', refersTo: ['meetings.id'], example: 'mtg_1' },
-      ],
-      entry_position: [
-        'integer',
-        'Entry (`transcript_entries.position`).',
-        { isKey: true, source: '[]', refersTo: ['transcript_entries.position'], example: '0' },
-      ],
-      position: [
-        'integer',
-        '0-based index of the word within the entry.',
-        { isKey: true, source: '[].words[]', example: '0' },
-      ],
-      text: ['text', 'The word.', { source: '[].words[].text', nullMeaning: MISSING, example: 'Good' }],
-      start_time: [
-        'real',
-        'Start of the word, as sent by the API.',
-        { source: '[].words[].start_time', unit: 'not stated', nullMeaning: MISSING, example: '1.25' },
-      ],
-      end_time: [
-        'real',
-        'End of the word, as sent by the API.',
-        { source: '[].words[].end_time', unit: 'not stated', nullMeaning: MISSING, example: '1.5' },
-      ],
+      meeting_id: column('text', 'Meeting.', 'mtg_1', {
+        isKey: true,
+        source: 'meeting_id',
+        refersTo: ['meetings.id'],
+      }),
+      entry_position: column('integer', 'Entry (`transcript_entries.position`).', '0', {
+        isKey: true,
+        source: '[]',
+        refersTo: ['transcript_entries.position'],
+      }),
+      position: column('integer', '0-based index of the word within the entry.', '0', {
+        isKey: true,
+        source: '[].words[]',
+      }),
+      text: column('text', 'The word.', 'Good', { source: '[].words[].text', nullMeaning: MISSING }),
+      start_time: column('real', 'Start of the word, as sent by the API.', '1.25', {
+        source: '[].words[].start_time',
+        unit: 'not stated',
+        nullMeaning: MISSING,
+      }),
+      end_time: column('real', 'End of the word, as sent by the API.', '1.5', {
+        source: '[].words[].end_time',
+        unit: 'not stated',
+        nullMeaning: MISSING,
+      }),
     },
   ),
 ]

@@ -1,5 +1,12 @@
 import { oneOf } from '../declare/resource.ts'
-import { type ColumnLine, type DescribedTable, type Recount, tableFromLines } from './described-table.ts'
+import {
+  type ColumnDetails,
+  type ColumnLine,
+  column,
+  type DescribedTable,
+  type Recount,
+  tableFromLines,
+} from './described-table.ts'
 
 /**
  * Descriptions of the tables and views for reports about conversations: who takes part, and which CRM records they belong
@@ -15,21 +22,15 @@ const THREAD_ID = 'thread_1'
 const DAY = '2026-03-04'
 const INSTANT = '2026-03-04T05:06:07.123Z'
 
-const text = (about: string, example: string, more: NonNullable<ColumnLine[2]> = {}): ColumnLine => [
-  'text',
-  about,
-  { example, ...more },
-]
+const text = (about: string, example: string, details?: ColumnDetails): ColumnLine =>
+  column('text', about, example, details)
 
-const day = (about: string, nullMeaning: string): ColumnLine => ['date', about, { example: DAY, nullMeaning }]
+const day = (about: string, nullMeaning: string): ColumnLine => column('date', about, DAY, { nullMeaning })
 
-const count = (about: string): ColumnLine => ['integer', about, { unit: 'conversations', example: '12' }]
+const count = (about: string): ColumnLine => column('integer', about, '12', { unit: 'conversations' })
 
-const flag = (about: string, nullMeaning?: string): ColumnLine => [
-  'boolean',
-  about,
-  { example: '1', ...(nullMeaning !== undefined && { nullMeaning }) },
-]
+const flag = (about: string, nullMeaning?: string): ColumnLine =>
+  column('boolean', about, '1', { ...(nullMeaning !== undefined && { nullMeaning }) })
 
 const SIDES = ['ours', 'theirs', 'partner', 'unknown']
 const KINDS = ['mail', 'meeting']
@@ -48,11 +49,11 @@ const NO_MEMBER = 'No member has the address, or had it.'
 const NO_CONTACT = 'No contact has the address, and the API names none for it.'
 const NO_TIME = 'Its time is not known, or the calendar does not have it.'
 
-const NUMBER: ColumnLine = [
+const NUMBER: ColumnLine = column(
   'integer',
   'Internal: number of the row, used by other tables of the file. It changes when the table is computed again.',
-  { example: '1' },
-]
+  '1',
+)
 
 const KIND = text(`${oneOf(KINDS)}.`, 'mail', { isKey: true, values: KINDS })
 const CONVERSATION = text(
@@ -63,16 +64,12 @@ const CONVERSATION = text(
 
 /** The columns by which a row of another table names its conversation. */
 const OF_CONVERSATION: Readonly<Record<'kind' | 'conversation_id', ColumnLine>> = {
-  kind: ['text', KIND[1], { ...KIND[2], refersTo: ['conversations.kind'], resolves: true }],
-  conversation_id: [
-    'text',
-    CONVERSATION[1],
-    {
-      ...CONVERSATION[2],
-      refersTo: ['conversations.conversation_id', ...(CONVERSATION[2]?.refersTo ?? [])],
-      resolves: true,
-    },
-  ],
+  kind: { ...KIND, refersTo: ['conversations.kind'], resolves: true },
+  conversation_id: {
+    ...CONVERSATION,
+    refersTo: ['conversations.conversation_id', ...(CONVERSATION.refersTo ?? [])],
+    resolves: true,
+  },
 }
 
 const RECORD: Readonly<Record<string, ColumnLine>> = {
@@ -197,25 +194,23 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
     },
     {
       _id: NUMBER,
-      _thread: [
-        'integer',
-        'Internal: the same number for e-mails that threads connect.',
-        { example: '1', nullMeaning: 'It is a meeting.' },
-      ],
+      _thread: column('integer', 'Internal: the same number for e-mails that threads connect.', '1', {
+        nullMeaning: 'It is a meeting.',
+      }),
       _is_two_way: flag('Internal: 1 for an e-mail that answers the other side, and for a meeting of both.'),
       kind: KIND,
       conversation_id: CONVERSATION,
-      happened_at: [
+      happened_at: column(
         'timestamp',
         'When the e-mail was sent or received, or the meeting began. Where a meeting has no such time, that of its activity.',
-        { example: INSTANT, nullMeaning: 'It is not known.' },
-      ],
+        INSTANT,
+        { nullMeaning: 'It is not known.' },
+      ),
       day: day('Local day.', NO_TIME),
-      local_hour: [
-        'integer',
-        'Hour of the local day, from 0 to 23.',
-        { unit: 'hours', example: '14', nullMeaning: NO_TIME },
-      ],
+      local_hour: column('integer', 'Hour of the local day, from 0 to 23.', '14', {
+        unit: 'hours',
+        nullMeaning: NO_TIME,
+      }),
       title: text('Subject, or title.', 'First call', {
         isContent: true,
         nullMeaning: 'It has none, it is hidden or withheld, or it has not been read yet.',
@@ -241,11 +236,10 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
         '1 when the text of the e-mail is known or the meeting is open; 0 when they are hidden, empty, gone or withheld.',
         'It has not been read yet.',
       ),
-      minutes: [
-        'integer',
-        'From the start of the meeting to its end.',
-        { unit: 'minutes', example: '45', nullMeaning: 'It is an e-mail, or a time is not known.' },
-      ],
+      minutes: column('integer', 'From the start of the meeting to its end.', '45', {
+        unit: 'minutes',
+        nullMeaning: 'It is an e-mail, or a time is not known.',
+      }),
     },
   ),
   tableFromLines(
@@ -360,11 +354,12 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
       mails_without_derived: count('E-mails, but those that are only `derived`.'),
       mails_in_without_derived: count('E-mails from them, but those that are only `derived`.'),
       mails_out_without_derived: count('E-mails from us, but those that are only `derived`.'),
-      engaged_people: [
+      engaged_people: column(
         'integer',
         'Persons of theirs who wrote an e-mail or spoke in a meeting, the `derived` ones included.',
-        { unit: 'persons', example: '3' },
-      ],
+        '3',
+        { unit: 'persons' },
+      ),
       first_meeting_day: day(
         'Local day of the first meeting. A planned meeting is none yet.',
         'There is none with a known time, or only planned ones.',
@@ -427,12 +422,8 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
         'One person in one role of one conversation. A person who owns a meeting and attends it is its `owner`. A speaker with another name has a row without `person_id`, with the role `speaker`.',
     },
     {
-      kind: ['text', OF_CONVERSATION.kind[1], { ...OF_CONVERSATION.kind[2], isKey: false }],
-      conversation_id: [
-        'text',
-        OF_CONVERSATION.conversation_id[1],
-        { ...OF_CONVERSATION.conversation_id[2], isKey: false },
-      ],
+      kind: { ...OF_CONVERSATION.kind, isKey: false },
+      conversation_id: { ...OF_CONVERSATION.conversation_id, isKey: false },
       day: day('Local day.', NO_TIME),
       person_id: text('Address (`people.person_id`).', ADDRESS, {
         nullMeaning: 'It is a speaker whom no name of the meeting matches.',
@@ -474,16 +465,11 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       wrote_or_spoke: flag(
         '1 for who wrote the e-mail or spoke in the meeting. Being invited is no evidence of having been there.',
       ),
-      speaker_ratio: [
-        'real',
-        'Share of the talking time in the meeting.',
-        {
-          unit: 'not stated',
-          example: '0.6',
-          nullMeaning:
-            'It is an e-mail, the meeting is withheld, there is no speaker with this name, or two people have it.',
-        },
-      ],
+      speaker_ratio: column('real', 'Share of the talking time in the meeting.', '0.6', {
+        unit: 'not stated',
+        nullMeaning:
+          'It is an e-mail, the meeting is withheld, there is no speaker with this name, or two people have it.',
+      }),
     },
   ),
   tableFromLines(
@@ -575,11 +561,10 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       playbook: text('Name of the playbook.', 'Qualification', { nullMeaning: 'It is not known.' }),
       question: text('The question.', 'What budget is available?', { nullMeaning: 'The API sent none.' }),
       answer: text('The answer.', '120000', { isContent: true, nullMeaning: 'The API sent none.' }),
-      answer_number: [
-        'real',
-        'The answer where it is a number alone.',
-        { unit: 'not stated', example: '120000', nullMeaning: 'It is no number.' },
-      ],
+      answer_number: column('real', 'The answer where it is a number alone.', '120000', {
+        unit: 'not stated',
+        nullMeaning: 'It is no number.',
+      }),
       day: day('Local day of the meeting.', NO_TIME),
       person_id: text('Owner of the meeting.', ADDRESS, {
         nullMeaning: 'It is not known.',
@@ -611,17 +596,15 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       thread_id: text('Thread of that e-mail.', THREAD_ID, {
         nullMeaning: 'It is in no thread, so an answer to it cannot be recognised.',
       }),
-      asked_at: ['timestamp', 'When it was sent or received.', { example: INSTANT }],
-      last_asked_at: ['timestamp', 'The same of the last e-mail of the run.', { example: INSTANT }],
+      asked_at: column('timestamp', 'When it was sent or received.', INSTANT),
+      last_asked_at: column('timestamp', 'The same of the last e-mail of the run.', INSTANT),
       answered_mail_id: text('First e-mail of the other side after it.', MAIL_ID, {
         nullMeaning: 'It waits for an answer.',
         refersTo: ['messages.header_message_id', 'conversations.conversation_id'],
       }),
-      answered_at: [
-        'timestamp',
-        'When it was answered.',
-        { example: INSTANT, nullMeaning: 'It waits for an answer.' },
-      ],
+      answered_at: column('timestamp', 'When it was answered.', INSTANT, {
+        nullMeaning: 'It waits for an answer.',
+      }),
       day: day('Local day on which it was asked.', NO_TIME),
       person_id: text('Who asked (`people.person_id`).', ADDRESS, {
         refersTo: ['people.person_id'],
@@ -629,16 +612,18 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
         isContent: true,
       }),
       side: text('Side of who asked: `ours` or `theirs`.', 'theirs', { values: ['ours', 'theirs'] }),
-      hours: [
+      hours: column(
         'real',
         'From the e-mail to the answer, or while it waits to the instant up to which the warehouse is complete.',
-        { unit: 'hours', example: '26.5' },
-      ],
-      work_hours: [
+        '26.5',
+        { unit: 'hours' },
+      ),
+      work_hours: column(
         'real',
         'The same in working hours, by `reporting.work_from`, `reporting.work_to`, `reporting.workdays` and `reporting.holidays`.',
-        { unit: 'hours', example: '6.5', nullMeaning: 'The calendar does not have one of the instants.' },
-      ],
+        '6.5',
+        { unit: 'hours', nullMeaning: 'The calendar does not have one of the instants.' },
+      ),
       is_counted: flag(
         '0 for e-mails to groups only, and for an answer after more than `reporting.reply_limit_days`, which takes up an old conversation. 1 for an e-mail that waits, however long: choose a period.',
       ),

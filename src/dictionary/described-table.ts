@@ -119,12 +119,16 @@ export function sqlComment(text: string): string {
   return `/* ${text.replaceAll('*/', '* /').replace(/\s+/g, ' ')} */`
 }
 
-/** The description of a column that no resource declares. */
-export type ColumnLine = readonly [
+/** The description of a column that no resource declares. What is left out is as in most columns. */
+export type ColumnLine = Pick<DescribedColumn, 'kind' | 'about'> & ColumnDetails
+export type ColumnDetails = Partial<Omit<DescribedColumn, 'name'>>
+
+export const column = (
   kind: DescribedKind,
   about: string,
-  more?: Partial<Omit<DescribedColumn, 'name'>>,
-]
+  example: string,
+  details: ColumnDetails = {},
+): ColumnLine => ({ kind, about, example, ...details })
 
 /** The description of a table or view that no resource declares. */
 export function tableFromLines(
@@ -138,10 +142,8 @@ export function tableFromLines(
     },
   lines: Readonly<Record<string, ColumnLine>>,
 ): DescribedTable {
-  const columns = Object.entries(lines).map(([name, [kind, about, more]]) => ({
+  const columns = Object.entries(lines).map(([name, line]) => ({
     name,
-    kind,
-    about,
     isKey: false,
     nullMeaning: NEVER_NULL,
     source: null,
@@ -149,7 +151,7 @@ export function tableFromLines(
     example: null,
     refersTo: [],
     onDelete: onDelete === undefined ? (table.form === 'view' ? 'row removed' : null) : onDelete,
-    ...more,
+    ...line,
   }))
   return { sortable: [], ...table, columns }
 }

@@ -4,7 +4,14 @@ import { WEEKDAYS } from '../config/kinds.ts'
 import { meaningsOf, oneOf } from '../declare/resource.ts'
 import { COLUMN_VALUES } from './column-values.ts'
 import { CONVERSATION_VIEWS, PEOPLE_TABLES } from './conversation-tables.ts'
-import { type ColumnLine, type DescribedTable, type Recount, tableFromLines } from './described-table.ts'
+import {
+  type ColumnDetails,
+  type ColumnLine,
+  column,
+  type DescribedTable,
+  type Recount,
+  tableFromLines,
+} from './described-table.ts'
 import { describedBookkeeping } from './sync-tables.ts'
 import { DEAL_VERSIONS, PEOPLE_VERSIONS } from './version-tables.ts'
 
@@ -31,11 +38,11 @@ export const OUTCOMES = {
   unknown: 'nothing says what it means',
 } as const
 
-const outcome = (about: string, onDelete: ValueOnDelete): ColumnLine => [
-  'text',
-  `${meaningsOf(OUTCOMES)}. ${about}Unknown is never open.`,
-  { values: Object.keys(OUTCOMES), onDelete, example: 'open' },
-]
+const outcome = (about: string, onDelete: ValueOnDelete): ColumnLine =>
+  column('text', `${meaningsOf(OUTCOMES)}. ${about}Unknown is never open.`, 'open', {
+    values: Object.keys(OUTCOMES),
+    onDelete,
+  })
 
 const OWNER_STATES = {
   member: 'a member now',
@@ -48,26 +55,16 @@ const OWNER_STATES = {
 const PIPELINE_KINDS = ['sales', 'renewal', 'other']
 const CLOSED_FROM = ['field', 'observed', 'close_date']
 
-const value = (about: string, example: string, more: NonNullable<ColumnLine[2]> = {}): ColumnLine => [
-  'text',
-  about,
-  { ...(more.nullMeaning === undefined && byField), example, ...more },
-]
+const value = (about: string, example: string, details: ColumnDetails = {}): ColumnLine =>
+  column('text', about, example, { ...(details.nullMeaning === undefined && byField), ...details })
 
-const day = (about: string, nullMeaning?: string): ColumnLine => [
-  'date',
-  about,
-  {
-    example: DAY,
+const day = (about: string, nullMeaning?: string): ColumnLine =>
+  column('date', about, DAY, {
     ...(nullMeaning === NO_FIELD ? byField : nullMeaning === undefined ? {} : { nullMeaning }),
-  },
-]
+  })
 
-const key = (about: string, example: string, more: NonNullable<ColumnLine[2]> = {}): ColumnLine => [
-  'text',
-  about,
-  { isKey: true, example, ...more },
-]
+const key = (about: string, example: string, details: ColumnDetails = {}): ColumnLine =>
+  column('text', about, example, { isKey: true, ...details })
 
 const RECORD = { refersTo: ['crm_records.id'], resolves: true } as const
 
@@ -90,11 +87,9 @@ const OWNER: Readonly<Record<string, ColumnLine>> = {
     "The owner's name; `Former member` and the end of the id for a member whose name is gone, `Member` and the end of the id where members were not read yet. Never NULL where `owner_id` is set.",
     'Aiko Tanaka',
   ),
-  owner_state: [
-    'text',
-    `${meaningsOf(OWNER_STATES)}.`,
-    { values: Object.keys(OWNER_STATES), example: 'member' },
-  ],
+  owner_state: column('text', `${meaningsOf(OWNER_STATES)}.`, 'member', {
+    values: Object.keys(OWNER_STATES),
+  }),
 }
 
 const COMPANY: Readonly<Record<string, ColumnLine>> = {
@@ -121,17 +116,18 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
         nullMeaning: 'It is not known.',
         onDelete: 'purged',
       }),
-      kind: [
+      kind: column(
         'text',
         `${oneOf(PIPELINE_KINDS)}, by \`crm.sales_pipelines\` and \`crm.renewal_pipelines\`, else by its name.`,
-        { values: PIPELINE_KINDS, example: 'sales' },
-      ],
-      position: ['real', 'Its place among the pipelines.', { nullMeaning: 'It is not known.', example: '0' }],
-      is_percent: [
+        'sales',
+        { values: PIPELINE_KINDS },
+      ),
+      position: column('real', 'Its place among the pipelines.', '0', { nullMeaning: 'It is not known.' }),
+      is_percent: column(
         'boolean',
         '1 when probabilities of its deals are per cent, since some are above 1. `deals.probability` is always from 0 to 1.',
-        { example: '0' },
-      ],
+        '0',
+      ),
     },
   ),
   tableFromLines(
@@ -154,19 +150,14 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
         nullMeaning: 'It is not known.',
         refersTo: ['pipelines.pipeline_id'],
       }),
-      position: ['real', 'Its place in the pipeline.', { nullMeaning: 'It is not known.', example: '2' }],
-      probability: [
-        'real',
-        'Probability of the stage itself, from 0 to 1.',
-        {
-          unit: 'share',
-          nullMeaning: 'The CRM has none for it, or one outside of 0 to 100 %.',
-          example: '0.6',
-        },
-      ],
+      position: column('real', 'Its place in the pipeline.', '2', { nullMeaning: 'It is not known.' }),
+      probability: column('real', 'Probability of the stage itself, from 0 to 1.', '0.6', {
+        unit: 'share',
+        nullMeaning: 'The CRM has none for it, or one outside of 0 to 100 %.',
+      }),
       outcome: outcome('', 'kept'),
-      is_guessed: ['boolean', '0 where the settings say so.', { example: '1' }],
-      why: ['text', 'Why this outcome.', { example: 'All 12 deals in it are open.' }],
+      is_guessed: column('boolean', '0 where the settings say so.', '1'),
+      why: column('text', 'Why this outcome.', 'All 12 deals in it are open.'),
     },
   ),
   tableFromLines(
@@ -201,41 +192,35 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
       ],
     },
     {
-      day: ['date', 'The local day.', { isKey: true, example: DAY }],
-      day_number: [
-        'integer',
-        'Days since 1970-01-01, to count days between two.',
-        { unit: 'days', example: '20516' },
-      ],
-      utc_from: ['timestamp', 'When it begins.', { example: '2026-03-03T15:00:00.000Z' }],
-      utc_to: ['timestamp', 'When the next day begins.', { example: '2026-03-04T15:00:00.000Z' }],
+      day: column('date', 'The local day.', DAY, { isKey: true }),
+      day_number: column('integer', 'Days since 1970-01-01, to count days between two.', '20516', {
+        unit: 'days',
+      }),
+      utc_from: column('timestamp', 'When it begins.', '2026-03-03T15:00:00.000Z'),
+      utc_to: column('timestamp', 'When the next day begins.', '2026-03-04T15:00:00.000Z'),
       week: day('First day of its week, by `reporting.week_start`.'),
-      month: ['text', 'Calendar month.', { example: '2026-03' }],
-      quarter: ['text', 'Calendar quarter.', { example: '2026-Q1' }],
-      year: ['integer', 'Calendar year.', { example: '2026' }],
-      fiscal_quarter: ['text', 'Fiscal quarter, by `reporting.fiscal_year_start`.', { example: 'FY2026-Q1' }],
-      fiscal_year: ['integer', 'Fiscal year, by `reporting.fiscal_year_named_by`.', { example: '2026' }],
-      weekday: ['integer', 'Day of the week: 1 is Monday, 7 is Sunday.', { example: '3' }],
-      is_workday: [
-        'boolean',
-        '1 on the days of `reporting.workdays` but `reporting.holidays`.',
-        { example: '1' },
-      ],
-      work_from: [
+      month: column('text', 'Calendar month.', '2026-03'),
+      quarter: column('text', 'Calendar quarter.', '2026-Q1'),
+      year: column('integer', 'Calendar year.', '2026'),
+      fiscal_quarter: column('text', 'Fiscal quarter, by `reporting.fiscal_year_start`.', 'FY2026-Q1'),
+      fiscal_year: column('integer', 'Fiscal year, by `reporting.fiscal_year_named_by`.', '2026'),
+      weekday: column('integer', 'Day of the week: 1 is Monday, 7 is Sunday.', '3'),
+      is_workday: column('boolean', '1 on the days of `reporting.workdays` but `reporting.holidays`.', '1'),
+      work_from: column(
         'timestamp',
         'When work begins, by `reporting.work_from`.',
-        { nullMeaning: 'It is no workday.', example: '2026-03-04T00:00:00.000Z' },
-      ],
-      work_to: [
-        'timestamp',
-        'When work ends, by `reporting.work_to`.',
-        { nullMeaning: 'It is no workday.', example: '2026-03-04T09:00:00.000Z' },
-      ],
-      work_hours_before: [
+        '2026-03-04T00:00:00.000Z',
+        { nullMeaning: 'It is no workday.' },
+      ),
+      work_to: column('timestamp', 'When work ends, by `reporting.work_to`.', '2026-03-04T09:00:00.000Z', {
+        nullMeaning: 'It is no workday.',
+      }),
+      work_hours_before: column(
         'real',
         'Working hours from the first day of the calendar to this one, to count those between two.',
-        { unit: 'hours', example: '1566' },
-      ],
+        '1566',
+        { unit: 'hours' },
+      ),
     },
   ),
   DEAL_VERSIONS,
@@ -255,7 +240,7 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
         'One named period, with its days: `last 7 days`, `last 30 days`, `last 90 days`, `last 365 days` (today is the last of them), `last 12 weeks`, `last 12 months`, `last 4 quarters` and `last 4 fiscal quarters` (whole ones), and `this`, `last` and `next` `week`, `month`, `quarter`, `fiscal quarter`, `year` and `fiscal year`. The only place that knows which day it is.',
     },
     {
-      period: ['text', 'Name of the period.', { isKey: true, example: 'last quarter' }],
+      period: column('text', 'Name of the period.', 'last quarter', { isKey: true }),
       from_day: day('Its first day.'),
       to_day: day('The first day after it.'),
       previous_from_day: day(
@@ -269,10 +254,10 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
       today: day(
         'The local day up to which the warehouse is complete, so that a copy of last week counts from last week.',
       ),
-      today_number: ['integer', '`calendar.day_number` of today.', { unit: 'days', example: '20516' }],
+      today_number: column('integer', '`calendar.day_number` of today.', '20516', { unit: 'days' }),
       clock_day: day('The local day by the clock of the machine that reads this.'),
-      utc_from: ['timestamp', 'When its first day begins.', { example: '2026-03-31T15:00:00.000Z' }],
-      utc_to: ['timestamp', 'When its last day is over.', { example: '2026-06-30T15:00:00.000Z' }],
+      utc_from: column('timestamp', 'When its first day begins.', '2026-03-31T15:00:00.000Z'),
+      utc_to: column('timestamp', 'When its last day is over.', '2026-06-30T15:00:00.000Z'),
     },
   ),
   tableFromLines(
@@ -291,26 +276,24 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
       ...COMPANY,
       pipeline_id: value('Pipeline.', PIPELINE_ID, { refersTo: ['pipelines.pipeline_id'] }),
       pipeline: value('Name of the pipeline.', 'New business'),
-      pipeline_kind: [
+      pipeline_kind: column(
         'text',
         `${oneOf(PIPELINE_KINDS)}. \`sales\` where the deal has no pipeline.`,
-        { values: PIPELINE_KINDS, example: 'sales' },
-      ],
+        'sales',
+        { values: PIPELINE_KINDS },
+      ),
       stage_id: value('Stage.', STAGE_ID, { refersTo: ['stage_outcomes.stage_id'], resolves: true }),
       stage: value('Name of the stage.', 'Proposal'),
-      stage_position: ['real', 'Place of the stage in its pipeline.', { ...byField, example: '2' }],
+      stage_position: column('real', 'Place of the stage in its pipeline.', '2', { ...byField }),
       ...OWNER,
-      amount: ['real', 'What it is worth.', { ...byField, unit: '`currency`', example: '120000' }],
+      amount: column('real', 'What it is worth.', '120000', { ...byField, unit: '`currency`' }),
       currency: value('Currency of the amount, in capitals.', 'EUR'),
-      amount_reporting: [
+      amount_reporting: column(
         'real',
         'The amount in `reporting.currency`, by `reporting.rates`. Where no field holds a currency, the amount itself.',
-        {
-          unit: '`reporting.currency`',
-          nullMeaning: 'There is no amount, no currency, or no rate for it.',
-          example: '120000',
-        },
-      ],
+        '120000',
+        { unit: '`reporting.currency`', nullMeaning: 'There is no amount, no currency, or no rate for it.' },
+      ),
       created_day: day(
         'Local day on which the deal was created: by the field for it, else when the CRM made the record.',
         NO_FIELD,
@@ -324,20 +307,18 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
         values: CLOSED_FROM,
         nullMeaning: '`closed_day` is NULL.',
       }),
-      days_to_close: [
+      days_to_close: column(
         'integer',
         'Days from `created_day` to `close_date`, of a deal that is won, lost or closed.',
-        { unit: 'days', nullMeaning: 'It is open or unknown, or one of the days is missing.', example: '42' },
-      ],
-      probability: [
+        '42',
+        { unit: 'days', nullMeaning: 'It is open or unknown, or one of the days is missing.' },
+      ),
+      probability: column(
         'real',
         'Probability of winning it, from 0 to 1: its own, else that of its stage.',
-        {
-          unit: 'share',
-          nullMeaning: `${NO_FIELD.slice(0, -1)}, or it is outside of 0 to 100 %.`,
-          example: '0.6',
-        },
-      ],
+        '0.6',
+        { unit: 'share', nullMeaning: `${NO_FIELD.slice(0, -1)}, or it is outside of 0 to 100 %.` },
+      ),
       forecast_category: value('Category of the forecast.', 'Commit'),
       deal_type: value('Type of the deal.', 'New business'),
       lost_reason: value('Why it was lost.', 'Price'),
@@ -379,16 +360,17 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
       email: value('E-mail address, in lower case.', 'jordan@example.com'),
       ...COMPANY,
       ...OWNER,
-      is_opted_out: [
+      is_opted_out: column(
         'boolean',
         '1 for a person who wants no e-mails, or has not agreed to them where the CRM only says who has.',
-        { ...byField, example: '0' },
-      ],
+        '0',
+        { ...byField },
+      ),
     },
   ),
 ]
 
-const sumOf = (about: string): ColumnLine => ['integer', about, { unit: 'conversations', example: '12' }]
+const sumOf = (about: string): ColumnLine => column('integer', about, '12', { unit: 'conversations' })
 
 /** `deals` with what happened with each deal, for questions about both. */
 export const DEAL_FACTS: DescribedTable = (() => {
@@ -406,11 +388,12 @@ export const DEAL_FACTS: DescribedTable = (() => {
       mails: sumOf('E-mails.'),
       mails_in: sumOf('E-mails from them.'),
       mails_out: sumOf('E-mails from us.'),
-      engaged_people: [
+      engaged_people: column(
         'integer',
         'Persons of theirs who wrote an e-mail or spoke in a meeting, at any time.',
-        { unit: 'persons', example: '3' },
-      ],
+        '3',
+        { unit: 'persons' },
+      ),
       first_meeting_day: day(
         'Local day of the first meeting. A planned meeting is none yet.',
         'There is none with a known time, or only planned ones.',
@@ -427,21 +410,21 @@ export const DEAL_FACTS: DescribedTable = (() => {
         'Local day of the last meeting of both sides, or of the last e-mail that answers the other side.',
         'There is none.',
       ),
-      days_silent: [
-        'integer',
-        'Days from `last_day` to `periods.today`.',
-        { unit: 'days', nullMeaning: '`last_day` is NULL.', example: '21' },
-      ],
-      slips: [
+      days_silent: column('integer', 'Days from `last_day` to `periods.today`.', '21', {
+        unit: 'days',
+        nullMeaning: '`last_day` is NULL.',
+      }),
+      slips: column(
         'integer',
         'How often parley observed that the close date moved later. A date that was removed is none.',
-        { unit: 'changes', example: '2' },
-      ],
-      is_past_close_date: [
+        '2',
+        { unit: 'changes' },
+      ),
+      is_past_close_date: column(
         'boolean',
         '1 for an open deal whose close date is before `periods.today`.',
-        { example: '0' },
-      ],
+        '0',
+      ),
     },
   )
   const deals = DEAL_VIEWS.find(({ name }) => name === 'deals')

@@ -10,11 +10,17 @@ import {
   RUN_TABLE,
 } from '../catalog/bookkeeping/tables.ts'
 import { meaningsOf } from '../declare/resource.ts'
-import { type ColumnLine, type DescribedTable, NEVER_NULL, tableFromLines } from './described-table.ts'
+import {
+  type ColumnLine,
+  column,
+  type DescribedTable,
+  NEVER_NULL,
+  tableFromLines,
+} from './described-table.ts'
 
 /** Descriptions of the tables and views of the sync state, and of the dictionary itself. */
 
-const RESOURCE: ColumnLine = ['text', 'Name of the resource.', { isKey: true, example: 'messages' }]
+const RESOURCE: ColumnLine = column('text', 'Name of the resource.', 'messages', { isKey: true })
 const INSTANT = '2026-03-04T05:06:07.123Z'
 
 /** The states of a resource. Every table, page, document and metric shows these words. */
@@ -31,17 +37,11 @@ export const RESOURCE_STATES = {
 export type ResourceStateName = keyof typeof RESOURCE_STATES
 
 /** An instant that may be unknown. */
-const instant = (about: string, nullMeaning: string): ColumnLine => [
-  'timestamp',
-  about,
-  { nullMeaning, example: INSTANT },
-]
+const instant = (about: string, nullMeaning: string): ColumnLine =>
+  column('timestamp', about, INSTANT, { nullMeaning })
 
-const count = (about: string, unit: string, example: string, nullMeaning?: string): ColumnLine => [
-  'integer',
-  about,
-  { unit, example, ...(nullMeaning === undefined ? {} : { nullMeaning }) },
-]
+const count = (about: string, unit: string, example: string, nullMeaning = NEVER_NULL): ColumnLine =>
+  column('integer', about, example, { unit, nullMeaning })
 
 export const SYNC_TABLES: readonly DescribedTable[] = [
   tableFromLines(
@@ -54,16 +54,15 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
     },
     {
       resource: RESOURCE,
-      state: [
-        'text',
-        `${meaningsOf(RESOURCE_STATES)}.`,
-        { values: Object.keys(RESOURCE_STATES), example: 'ok' },
-      ],
-      reason: [
+      state: column('text', `${meaningsOf(RESOURCE_STATES)}.`, 'ok', {
+        values: Object.keys(RESOURCE_STATES),
+      }),
+      reason: column(
         'text',
         'Why the state is not `ok`. For `waiting`: what is not ready. For `on hold`: since when, why, and the next try. For `failing` and `unavailable`: what the API answered.',
-        { nullMeaning: 'The state is `ok`.', example: 'The API answers 403' },
-      ],
+        'The API answers 403',
+        { nullMeaning: 'The state is `ok`.' },
+      ),
       rows_live: count(
         'Live rows. For `messages`: e-mails, not copies. For `message_bodies`: e-mails with a text. For `transcripts`: meetings with a transcript.',
         'rows',
@@ -111,7 +110,7 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
         'One row per time segment of the resources that are read in time order: when it was last read, and what it holds. Segments leave no gap. For activities and messages the oldest segment has no start and the newest no end. For the access log the segments are the periods in which it was read.',
     },
     {
-      resource: ['text', 'Name of the resource.', { example: 'messages' }],
+      resource: column('text', 'Name of the resource.', 'messages'),
       from_at: instant('Start of the segment, inclusive.', 'The segment has no start.'),
       to_at: instant('End of the segment, exclusive.', 'The segment has no end.'),
       listed_at: instant('When the segment was last read to its end.', 'It has never been read to its end.'),

@@ -1,5 +1,11 @@
 import { MEMBER_VERSION_TABLE, TEAM_VERSION_TABLE } from '../catalog/bookkeeping/people-versions.ts'
-import { type ColumnLine, type DescribedTable, tableFromLines } from './described-table.ts'
+import {
+  type ColumnDetails,
+  type ColumnLine,
+  column,
+  type DescribedTable,
+  tableFromLines,
+} from './described-table.ts'
 import { describedBookkeeping } from './sync-tables.ts'
 
 /** Descriptions of the tables that keep how members, teams and deals were at any time. */
@@ -16,12 +22,14 @@ const value = (
   kind: 'text' | 'real' | 'date',
   about: string,
   example: string,
-  more: ColumnLine[2] = {},
-): ColumnLine => [
-  kind,
-  about,
-  { nullMeaning: NO_VALUE, nullMeaningIsTables: true, onDelete: 'purged', example, ...more },
-]
+  details?: ColumnDetails,
+): ColumnLine =>
+  column(kind, about, example, {
+    nullMeaning: NO_VALUE,
+    nullMeaningIsTables: true,
+    onDelete: 'purged',
+    ...details,
+  })
 
 const NOT_OVER = 'It is the present one.'
 const NO_DAY = 'The calendar does not reach that far.'
@@ -51,37 +59,31 @@ export const DEAL_VERSIONS: DescribedTable = tableFromLines(
     onDelete: 'kept',
   },
   {
-    deal_id: [
-      'text',
-      'Deal (`crm_records.id`).',
-      { isKey: true, example: 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d', refersTo: ['crm_records.id'] },
-    ],
-    from_at: [
+    deal_id: column('text', 'Deal (`crm_records.id`).', 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d', {
+      isKey: true,
+      refersTo: ['crm_records.id'],
+    }),
+    from_at: column(
       'timestamp',
       'When it began: when parley read it. The first version of a deal begins when parley first read the deal, not with the deal.',
-      { isKey: true, example: '2026-03-04T05:06:07.123Z' },
-    ],
-    to_at: [
-      'timestamp',
-      'When the next version began.',
-      { nullMeaning: NOT_OVER, onDelete: 'set', example: '2026-03-09T05:06:07.123Z' },
-    ],
-    from_day: ['date', 'Local day of `from_at`.', { nullMeaning: NO_DAY, example: '2026-03-04' }],
-    to_day: [
-      'date',
-      'Local day of `to_at`: at its end this was not so any more.',
-      {
-        nullMeaning: `${NOT_OVER.slice(0, -1)}, or the calendar does not reach that far.`,
-        onDelete: 'set',
-        example: '2026-03-09',
-      },
-    ],
-    is_last_of_day: [
+      '2026-03-04T05:06:07.123Z',
+      { isKey: true },
+    ),
+    to_at: column('timestamp', 'When the next version began.', '2026-03-09T05:06:07.123Z', {
+      nullMeaning: NOT_OVER,
+      onDelete: 'set',
+    }),
+    from_day: column('date', 'Local day of `from_at`.', '2026-03-04', { nullMeaning: NO_DAY }),
+    to_day: column('date', 'Local day of `to_at`: at its end this was not so any more.', '2026-03-09', {
+      nullMeaning: `${NOT_OVER.slice(0, -1)}, or the calendar does not reach that far.`,
+      onDelete: 'set',
+    }),
+    is_last_of_day: column(
       'boolean',
       '1 when it was still so at the end of `from_day`; 0 when another version began on the same day.',
-      { example: '1' },
-    ],
-    is_first_read: ['boolean', '1 for the first version of a deal.', { example: '0' }],
+      '1',
+    ),
+    is_first_read: column('boolean', '1 for the first version of a deal.', '0'),
     pipeline_id: value('text', 'Pipeline.', '0d9c3f1e-6a57-4b8e-9a3c-2f1e0d9c8b7a', {
       refersTo: ['pipelines.pipeline_id'],
     }),
@@ -94,10 +96,10 @@ export const DEAL_VERSIONS: DescribedTable = tableFromLines(
     close_date: value('date', 'Day on which it was expected to close, or closed.', '2026-03-31'),
     owner_id: value('text', 'Member who owned it.', 'mem_1', { refersTo: ['members.id'] }),
     forecast_category: value('text', 'Category of the forecast.', 'Commit'),
-    outcome: [
+    outcome: column(
       'text',
       '`open`, `won`, `lost`, `closed` or `unknown`, as in `deals`; `gone`: the deal was deleted, or is not published any more. Unknown is never open. A deal that comes back counts as never gone.',
-      { example: 'open' },
-    ],
+      'open',
+    ),
   },
 )

@@ -248,9 +248,9 @@ test('a table that is added to the descriptions is tested without other code', (
   const rooms: DescribedTable = tableFromLines(
     { name: 'rooms', form: 'table', area: 'reports', about: 'One room.' },
     {
-      building: ['text', 'Building.', { isKey: true }],
-      room: ['integer', 'Number.', { isKey: true }],
-      state: ['text', 'State.', { values: ['free', 'taken'] }],
+      building: { kind: 'text', about: 'Building.', isKey: true },
+      room: { kind: 'integer', about: 'Number.', isKey: true },
+      state: { kind: 'text', about: 'State.', values: ['free', 'taken'] },
     },
   )
   const seats = tableFromLines(
@@ -266,9 +266,9 @@ test('a table that is added to the descriptions is tested without other code', (
       ],
     },
     {
-      seat: ['integer', 'Number.', { isKey: true }],
-      building: ['text', 'Building.', { refersTo: ['rooms.building'], resolves: true }],
-      room: ['integer', 'Room.', { refersTo: ['rooms.room'], resolves: true }],
+      seat: { kind: 'integer', about: 'Number.', isKey: true },
+      building: { kind: 'text', about: 'Building.', refersTo: ['rooms.building'], resolves: true },
+      room: { kind: 'integer', about: 'Room.', refersTo: ['rooms.room'], resolves: true },
     },
   )
   const { db } = temporaryStore()
@@ -292,7 +292,7 @@ test('a table that is added to the descriptions is tested without other code', (
 test('keys of people are not among the named columns, whatever the table', () => {
   const people = tableFromLines(
     { name: 'people', form: 'table', area: 'reports', about: 'One address.' },
-    { person_id: ['text', 'Address.', { isKey: true, isContent: true }] },
+    { person_id: { kind: 'text', about: 'Address.', isKey: true, isContent: true } },
   )
   const enforced = { unique: new Set<string>(), notNull: new Set<string>() }
   expect(dataTests([people], () => enforced).map(({ named }) => named)).toEqual([[], ['null_column']])
