@@ -1,5 +1,5 @@
 import { ownerOf, TABLES } from '../catalog/catalog.ts'
-import { column, type DescribedTable, tableFromLines } from './described-table.ts'
+import { column, type DescribedTable, reportTable } from './described-table.ts'
 
 /** The values that occur in columns whose values the API does not state. `store/reporting` counts them. */
 
@@ -36,11 +36,9 @@ const COUNTS = ENUMERATED.flatMap(each =>
   ),
 )
 
-export const COLUMN_VALUES: DescribedTable = tableFromLines(
+export const COLUMN_VALUES: DescribedTable = reportTable(
   {
     name: 'column_values',
-    form: 'table',
-    area: 'reports',
     about:
       'One value that occurs in a column with few values which the API does not state, such as `activities.type`. A column with more than 200 values, or with long ones, is left out. Counted again when the rows have changed, at most once an hour.',
     sortable: ['table_name'],

@@ -4,8 +4,10 @@ import {
   type ColumnLine,
   column,
   type DescribedTable,
+  NEVER_NULL,
   type Recount,
-  tableFromLines,
+  reportTable,
+  reportView,
 } from './described-table.ts'
 
 /**
@@ -29,8 +31,8 @@ const day = (about: string, nullMeaning: string): ColumnLine => column('date', a
 
 const count = (about: string): ColumnLine => column('integer', about, '12', { unit: 'conversations' })
 
-const flag = (about: string, nullMeaning?: string): ColumnLine =>
-  column('boolean', about, '1', { ...(nullMeaning !== undefined && { nullMeaning }) })
+const flag = (about: string, nullMeaning = NEVER_NULL): ColumnLine =>
+  column('boolean', about, '1', { nullMeaning })
 
 const SIDES = ['ours', 'theirs', 'partner', 'unknown']
 const KINDS = ['mail', 'meeting']
@@ -48,6 +50,25 @@ const NEVER_SEEN = 'The address is in no e-mail and no meeting.'
 const NO_MEMBER = 'No member has the address, or had it.'
 const NO_CONTACT = 'No contact has the address, and the API names none for it.'
 const NO_TIME = 'Its time is not known, or the calendar does not have it.'
+
+/** The columns that name a person, or what belongs to a person. */
+const person = (about: string, details?: ColumnDetails): ColumnLine =>
+  text(about, ADDRESS, { refersTo: ['people.person_id'], resolves: true, isContent: true, ...details })
+const party = (details?: ColumnDetails): ColumnLine =>
+  text('The person who has the address.', CONTACT_ID, {
+    refersTo: ['parties.party_id'],
+    resolves: true,
+    isContent: true,
+    ...details,
+  })
+const personName = (about: string): ColumnLine =>
+  text(about, 'Jordan Example', { isContent: true, nullMeaning: 'It is not known.' })
+const member = (about: string, nullMeaning = NO_MEMBER): ColumnLine =>
+  text(about, 'mem_1', { nullMeaning, refersTo: ['members.id'] })
+const contact = (about: string, nullMeaning = NO_CONTACT): ColumnLine =>
+  text(about, CONTACT_ID, { nullMeaning, refersTo: ['contacts.contact_id'] })
+const company = (about: string, nullMeaning: string): ColumnLine =>
+  text(about, COMPANY_ID, { nullMeaning, refersTo: ['companies.company_id'] })
 
 const NUMBER: ColumnLine = column(
   'integer',
@@ -180,11 +201,9 @@ const RECORD_ACTIVITY_RECOUNTS: readonly Recount[] = [
 
 /** The tables in an order in which each explains the next. */
 export const PEOPLE_TABLES: readonly DescribedTable[] = [
-  tableFromLines(
+  reportTable(
     {
       name: 'conversations',
-      form: 'table',
-      area: 'reports',
       onDelete: 'row removed',
       recounts: CONVERSATIONS_RECOUNTS,
       about: 'One live e-mail, or one live meeting, withheld ones too.',
@@ -215,11 +234,8 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
         isContent: true,
         nullMeaning: 'It has none, it is hidden or withheld, or it has not been read yet.',
       }),
-      person_id: text('Sender of the e-mail, or owner of the meeting (`people.person_id`).', ADDRESS, {
+      person_id: person('Sender of the e-mail, or owner of the meeting (`people.person_id`).', {
         nullMeaning: 'It is not known.',
-        refersTo: ['people.person_id'],
-        resolves: true,
-        isContent: true,
       }),
       side: text('Side of the sender or owner, as in `people`.', 'theirs', {
         nullMeaning: '`person_id` is NULL.',
@@ -242,11 +258,9 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
       }),
     },
   ),
-  tableFromLines(
+  reportTable(
     {
       name: 'people',
-      form: 'table',
-      area: 'reports',
       onDelete: 'recomputed',
       recounts: PEOPLE_RECOUNTS,
       about:
@@ -257,35 +271,20 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
     {
       _id: NUMBER,
       person_id: text('The address, in lower case.', ADDRESS, { isKey: true, isContent: true }),
-      party_id: text('The person who has the address.', CONTACT_ID, {
-        refersTo: ['parties.party_id'],
-        resolves: true,
-        isContent: true,
-      }),
-      name: text('Name of the member, else of the contact, else as last seen.', 'Jordan Example', {
-        isContent: true,
-        nullMeaning: 'It is not known.',
-      }),
+      party_id: party(),
+      name: personName('Name of the member, else of the contact, else as last seen.'),
       domain: text('Domain of the address.', 'example.com', { nullMeaning: 'The address has none.' }),
       side: text(SIDE, 'theirs', { values: SIDES }),
-      member_id: text('Member who has the address, or had it (`members.id`).', 'mem_1', {
-        nullMeaning: NO_MEMBER,
-        refersTo: ['members.id'],
-      }),
+      member_id: member('Member who has the address, or had it (`members.id`).'),
       is_member_now: flag('1 while a member has the address.'),
-      contact_id: text('Contact with the address, else the one that the API named last for it.', CONTACT_ID, {
-        nullMeaning: NO_CONTACT,
-        refersTo: ['contacts.contact_id'],
-      }),
+      contact_id: contact('Contact with the address, else the one that the API named last for it.'),
       first_seen_day: day('Local day of the first conversation with it, in any role.', NEVER_SEEN),
       last_seen_day: day('Local day of the last conversation with it.', NEVER_SEEN),
     },
   ),
-  tableFromLines(
+  reportTable(
     {
       name: 'parties',
-      form: 'table',
-      area: 'reports',
       onDelete: 'recomputed',
       about:
         'One person: a member, else a contact, else an address. A contact without an address is only in `contacts`.',
@@ -297,29 +296,16 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
         isKey: true,
         isContent: true,
       }),
-      name: text('Name of the person.', 'Jordan Example', {
-        isContent: true,
-        nullMeaning: 'It is not known.',
-      }),
+      name: personName('Name of the person.'),
       side: text(
         'Side of the person: of several addresses, the first of `ours`, `partner` and `theirs`.',
         'theirs',
       ),
-      member_id: text('The member.', 'mem_1', {
-        nullMeaning: 'The person is no member, and was none.',
-        refersTo: ['members.id'],
-      }),
-      contact_id: text('The contact.', CONTACT_ID, {
-        nullMeaning: 'The person is no contact.',
-        refersTo: ['contacts.contact_id'],
-      }),
-      company_id: text(
+      member_id: member('The member.', 'The person is no member, and was none.'),
+      contact_id: contact('The contact.', 'The person is no contact.'),
+      company_id: company(
         'Company of the contact, else the only one with the domain of the address.',
-        COMPANY_ID,
-        {
-          nullMeaning: 'It is not known. Domains at which anybody can have an address belong to no company.',
-          refersTo: ['companies.company_id'],
-        },
+        'It is not known. Domains at which anybody can have an address belong to no company.',
       ),
       company_how: text('Where `company_id` is from: `contact` or `domain`.', 'contact', {
         values: ['contact', 'domain'],
@@ -332,11 +318,9 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
       last_seen_day: day('Local day of the last conversation with the person.', 'There is none.'),
     },
   ),
-  tableFromLines(
+  reportTable(
     {
       name: 'record_activity',
-      form: 'table',
-      area: 'reports',
       onDelete: 'recomputed',
       recounts: RECORD_ACTIVITY_RECOUNTS,
       about:
@@ -381,11 +365,9 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
 ]
 
 export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
-  tableFromLines(
+  reportView(
     {
       name: 'conversation_threads',
-      form: 'view',
-      area: 'reports',
       about: 'One thread of one live e-mail. Copies of an e-mail may be in several threads.',
     },
     {
@@ -396,11 +378,9 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       thread_id: text('The thread.', THREAD_ID, { isKey: true }),
     },
   ),
-  tableFromLines(
+  reportView(
     {
       name: 'record_conversations',
-      form: 'view',
-      area: 'reports',
       recounts: PAIRS_RECOUNTS,
       about: 'One conversation of one CRM record, each pair once.',
     },
@@ -413,11 +393,9 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       }),
     },
   ),
-  tableFromLines(
+  reportView(
     {
       name: 'conversation_people',
-      form: 'view',
-      area: 'reports',
       about:
         'One person in one role of one conversation. A person who owns a meeting and attends it is its `owner`. A speaker with another name has a row without `person_id`, with the role `speaker`.',
     },
@@ -425,37 +403,17 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       kind: { ...OF_CONVERSATION.kind, isKey: false },
       conversation_id: { ...OF_CONVERSATION.conversation_id, isKey: false },
       day: day('Local day.', NO_TIME),
-      person_id: text('Address (`people.person_id`).', ADDRESS, {
+      person_id: person('Address (`people.person_id`).', {
         nullMeaning: 'It is a speaker whom no name of the meeting matches.',
-        refersTo: ['people.person_id'],
-        resolves: true,
-        isContent: true,
       }),
-      party_id: text('The person who has the address.', CONTACT_ID, {
-        nullMeaning: '`person_id` is NULL.',
-        refersTo: ['parties.party_id'],
-        resolves: true,
-        isContent: true,
-      }),
-      name: text('Name of the person, or of the speaker.', 'Jordan Example', {
-        isContent: true,
-        nullMeaning: 'It is not known.',
-      }),
+      party_id: party({ nullMeaning: '`person_id` is NULL.' }),
+      name: personName('Name of the person, or of the speaker.'),
       side: text('Side, as in `people`; `unknown` for a speaker without `person_id`.', 'theirs', {
         values: SIDES,
       }),
-      member_id: text('Member who has the address, or had it.', 'mem_1', {
-        nullMeaning: NO_MEMBER,
-        refersTo: ['members.id'],
-      }),
-      contact_id: text('Contact.', CONTACT_ID, {
-        nullMeaning: NO_CONTACT,
-        refersTo: ['contacts.contact_id'],
-      }),
-      company_id: text('Company of the person, as in `parties`.', COMPANY_ID, {
-        nullMeaning: 'It is not known.',
-        refersTo: ['companies.company_id'],
-      }),
+      member_id: member('Member who has the address, or had it.'),
+      contact_id: contact('Contact.'),
+      company_id: company('Company of the person, as in `parties`.', 'It is not known.'),
       role: text(
         '`FROM`, `TO`, `CC` or `BCC` of an e-mail; `owner`, `attendee` or `speaker` of a meeting.',
         'attendee',
@@ -472,11 +430,9 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       }),
     },
   ),
-  tableFromLines(
+  reportView(
     {
       name: 'record_people',
-      form: 'view',
-      area: 'reports',
       selectBy: 'record_id',
       about:
         'One person in one role of one conversation of one CRM record. Count persons by `party_id`. Always select records: the view is as long as all conversations of all records.',
@@ -485,31 +441,17 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       ...RECORD,
       ...OF_CONVERSATION,
       day: day('Local day.', NO_TIME),
-      person_id: text('Address (`people.person_id`).', ADDRESS, {
-        isKey: true,
-        refersTo: ['people.person_id'],
-        resolves: true,
-        isContent: true,
-      }),
-      party_id: text('The person who has the address.', CONTACT_ID, {
-        refersTo: ['parties.party_id'],
-        resolves: true,
-        isContent: true,
-      }),
+      person_id: person('Address (`people.person_id`).', { isKey: true }),
+      party_id: party(),
       side: text('Side, as in `people`.', 'theirs', { values: SIDES }),
-      contact_id: text('Contact.', CONTACT_ID, {
-        nullMeaning: NO_CONTACT,
-        refersTo: ['contacts.contact_id'],
-      }),
+      contact_id: contact('Contact.'),
       role: text('Role, as in `conversation_people`.', 'attendee', { isKey: true, values: ROLES }),
       wrote_or_spoke: flag('1 for who wrote the e-mail or spoke in the meeting.'),
     },
   ),
-  tableFromLines(
+  reportView(
     {
       name: 'promises',
-      form: 'view',
-      area: 'reports',
       about: 'One action item of one live meeting that can be read.',
       label: 'promise',
     },
@@ -527,17 +469,11 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       due_day: day('Day on which it is due.', 'It has none.'),
       is_completed: flag('1 when it is completed.', 'The API does not say.'),
       is_overdue: flag('1 when it is not completed and was due before `periods.today`.'),
-      person_id: text('Owner of the meeting: an action item names no person.', ADDRESS, {
+      person_id: person('Owner of the meeting: an action item names no person.', {
         nullMeaning: 'It is not known.',
-        refersTo: ['people.person_id'],
-        resolves: true,
-        isContent: true,
       }),
       owner: text('Name of the owner.', 'Aiko Tanaka', { isContent: true, nullMeaning: 'It is not known.' }),
-      member_id: text('The owner, if a member.', 'mem_1', {
-        nullMeaning: NO_MEMBER,
-        refersTo: ['members.id'],
-      }),
+      member_id: member('The owner, if a member.'),
       owner_state: text(
         '`member`; `left`: no member now; `none`: the owner is not known; `unknown`: members were not read yet.',
         'member',
@@ -547,11 +483,9 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       ),
     },
   ),
-  tableFromLines(
+  reportView(
     {
       name: 'playbook_answers',
-      form: 'view',
-      area: 'reports',
       about: 'One answer to one question of a playbook for one live meeting.',
     },
     {
@@ -566,23 +500,13 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
         nullMeaning: 'It is no number.',
       }),
       day: day('Local day of the meeting.', NO_TIME),
-      person_id: text('Owner of the meeting.', ADDRESS, {
-        nullMeaning: 'It is not known.',
-        refersTo: ['people.person_id'],
-        resolves: true,
-        isContent: true,
-      }),
-      member_id: text('The owner, if a member.', 'mem_1', {
-        nullMeaning: NO_MEMBER,
-        refersTo: ['members.id'],
-      }),
+      person_id: person('Owner of the meeting.', { nullMeaning: 'It is not known.' }),
+      member_id: member('The owner, if a member.'),
     },
   ),
-  tableFromLines(
+  reportView(
     {
       name: 'mail_questions',
-      form: 'view',
-      area: 'reports',
       recounts: QUESTIONS_RECOUNTS,
       about:
         'One run of e-mails of one side that the other has not answered yet, in the e-mails that threads connect. An e-mail of the same instant is no answer. Whoever gets it, an e-mail of the other side is one, such as a forward to a colleague.',
@@ -606,11 +530,7 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
         nullMeaning: 'It waits for an answer.',
       }),
       day: day('Local day on which it was asked.', NO_TIME),
-      person_id: text('Who asked (`people.person_id`).', ADDRESS, {
-        refersTo: ['people.person_id'],
-        resolves: true,
-        isContent: true,
-      }),
+      person_id: person('Who asked (`people.person_id`).'),
       side: text('Side of who asked: `ours` or `theirs`.', 'theirs', { values: ['ours', 'theirs'] }),
       hours: column(
         'real',

@@ -130,16 +130,16 @@ export const column = (
   details: ColumnDetails = {},
 ): ColumnLine => ({ kind, about, example, ...details })
 
+/** What a description has besides its columns. */
+type LinedTable = Omit<DescribedTable, 'columns' | 'sortable'> &
+  Partial<Pick<DescribedTable, 'sortable'>> & {
+    /** The value for columns without their own. Default: a row leaves a view, and no row of a table is deleted. */
+    onDelete?: DescribedColumn['onDelete']
+  }
+
 /** The description of a table or view that no resource declares. */
 export function tableFromLines(
-  {
-    onDelete,
-    ...table
-  }: Omit<DescribedTable, 'columns' | 'sortable'> &
-    Partial<Pick<DescribedTable, 'sortable'>> & {
-      /** The value for columns without their own. Default: a row leaves a view, and no row of a table is deleted. */
-      onDelete?: DescribedColumn['onDelete']
-    },
+  { onDelete, ...table }: LinedTable,
   lines: Readonly<Record<string, ColumnLine>>,
 ): DescribedTable {
   const columns = Object.entries(lines).map(([name, line]) => ({
@@ -155,3 +155,11 @@ export function tableFromLines(
   }))
   return { sortable: [], ...table, columns }
 }
+
+const forReports =
+  (form: DescribedTable['form']) =>
+  (table: Omit<LinedTable, 'form' | 'area'>, lines: Readonly<Record<string, ColumnLine>>): DescribedTable =>
+    tableFromLines({ ...table, form, area: 'reports' }, lines)
+
+export const reportTable = forReports('table')
+export const reportView = forReports('view')

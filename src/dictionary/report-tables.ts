@@ -10,7 +10,8 @@ import {
   column,
   type DescribedTable,
   type Recount,
-  tableFromLines,
+  reportTable,
+  reportView,
 } from './described-table.ts'
 import { describedBookkeeping } from './sync-tables.ts'
 import { DEAL_VERSIONS, PEOPLE_VERSIONS } from './version-tables.ts'
@@ -100,11 +101,9 @@ const COMPANY: Readonly<Record<string, ColumnLine>> = {
 /** Tables that are computed from others, and computed again when those change. */
 export const DERIVED_TABLES: readonly DescribedTable[] = [
   ...PEOPLE_TABLES,
-  tableFromLines(
+  reportTable(
     {
       name: 'pipelines',
-      form: 'table',
-      area: 'reports',
       about: 'One pipeline of deals.',
       onDelete: 'recomputed',
       sortable: ['pipeline_id'],
@@ -130,11 +129,9 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
       ),
     },
   ),
-  tableFromLines(
+  reportTable(
     {
       name: 'stage_outcomes',
-      form: 'table',
-      area: 'reports',
       about: 'One stage of deals, deleted ones too, and what it says of a deal in it.',
       onDelete: 'recomputed',
       sortable: ['stage_id'],
@@ -160,11 +157,9 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
       why: column('text', 'Why this outcome.', 'All 12 deals in it are open.'),
     },
   ),
-  tableFromLines(
+  reportTable(
     {
       name: 'calendar',
-      form: 'table',
-      area: 'reports',
       about:
         'One local day of `reporting.time_zone`, from two years before the first row to two years ahead. Join it to count days without rows too.',
       sortable: ['day'],
@@ -230,11 +225,9 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
 export const isDerived = (table: string): boolean => DERIVED_TABLES.some(({ name }) => name === table)
 
 const DEAL_VIEWS: readonly DescribedTable[] = [
-  tableFromLines(
+  reportView(
     {
       name: 'periods',
-      form: 'view',
-      area: 'reports',
       onDelete: null,
       about:
         'One named period, with its days: `last 7 days`, `last 30 days`, `last 90 days`, `last 365 days` (today is the last of them), `last 12 weeks`, `last 12 months`, `last 4 quarters` and `last 4 fiscal quarters` (whole ones), and `this`, `last` and `next` `week`, `month`, `quarter`, `fiscal quarter`, `year` and `fiscal year`. The only place that knows which day it is.',
@@ -260,11 +253,9 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
       utc_to: column('timestamp', 'When its last day is over.', '2026-06-30T15:00:00.000Z'),
     },
   ),
-  tableFromLines(
+  reportView(
     {
       name: 'deals',
-      form: 'view',
-      area: 'reports',
       about:
         'One live deal of the CRM, with the same columns in every workspace. `report_settings` says which field of the CRM holds what; where none does, or the record has no value, the column is NULL.',
       label: 'deal',
@@ -329,11 +320,9 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
       ),
     },
   ),
-  tableFromLines(
+  reportView(
     {
       name: 'companies',
-      form: 'view',
-      area: 'reports',
       about: 'One live company of the CRM, with the same columns in every workspace, as in `deals`.',
       label: 'company',
       recounts: [liveRecords('company')],
@@ -345,11 +334,9 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
       ...OWNER,
     },
   ),
-  tableFromLines(
+  reportView(
     {
       name: 'contacts',
-      form: 'view',
-      area: 'reports',
       about: 'One live contact of the CRM, with the same columns in every workspace, as in `deals`.',
       label: 'contact',
       recounts: [liveRecords('contact')],
@@ -374,11 +361,9 @@ const sumOf = (about: string): ColumnLine => column('integer', about, '12', { un
 
 /** `deals` with what happened with each deal, for questions about both. */
 export const DEAL_FACTS: DescribedTable = (() => {
-  const facts = tableFromLines(
+  const facts = reportView(
     {
       name: 'deal_facts',
-      form: 'view',
-      area: 'reports',
       about:
         'One live deal as in `deals`, with what happened with it. It takes longer than `deals`, so ask it for columns that only it has.',
       label: 'deal',

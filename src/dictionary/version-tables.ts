@@ -4,7 +4,7 @@ import {
   type ColumnLine,
   column,
   type DescribedTable,
-  tableFromLines,
+  reportTable,
 } from './described-table.ts'
 import { describedBookkeeping } from './sync-tables.ts'
 
@@ -39,11 +39,9 @@ const COMMON = [
   ...['forecast_category', 'outcome'],
 ]
 
-export const DEAL_VERSIONS: DescribedTable = tableFromLines(
+export const DEAL_VERSIONS: DescribedTable = reportTable(
   {
     name: 'deal_versions',
-    form: 'table',
-    area: 'reports',
     about:
       'One deal between two changes of it that parley observed, computed from `crm_record_changes` by the rules of `deals` of today. How the pipeline was at the end of a day: `from_day <= DAY AND (to_day > DAY OR to_day IS NULL)`. A value is NULL where the deal had none, where no field of the CRM holds it, after the deletion, and when it was purged.',
     sortable: ['deal_id'],
