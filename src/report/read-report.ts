@@ -2,17 +2,16 @@ import { isoInstant } from '../base/clock.ts'
 import { errorCode } from '../base/errors.ts'
 import { readQuestions } from '../dictionary/questions.ts'
 import { completeSentence } from '../health/completeness.ts'
-import { quote } from '../store/database/sql.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { onlyRow } from '../store/database/statements.ts'
-import type { Workspace } from '../store/file/workspace.ts'
+import { workspaceOf } from '../store/file/workspace.ts'
 import { appliedMigrations, newestMigration } from '../store/migrations/journal.ts'
 import { foreignReportObjects, reportTablesIn } from '../store/reporting/derived-tables.ts'
 import { type ReportGuess, readGuesses } from '../store/reporting/guessed-settings.ts'
 import { reportProblems } from '../store/reporting/report-settings.ts'
 import { waitingKeys } from '../store/reporting/waiting-keys.ts'
 import { inOneRead, isWarehouse, noWarehouseError, readCompleteness } from '../store/status/status.ts'
-import { META, readMeta, readNote } from '../store/sync/meta.ts'
+import { META, readMeta } from '../store/sync/meta.ts'
 import { REPORT_SECTIONS, type ReportFacts, type ReportRow, type SectionPlan } from './sections.ts'
 
 /** What `parley report --json` prints. All figures are read in one transaction, so they are of one instant. */
@@ -77,7 +76,7 @@ export function readReport(db: Sqlite, now: number): ReportFigures {
       return { question, asks, title, ...answer(db, plan, { sql, facts, lacking: lacks[reads] }), sql }
     })
     return {
-      workspace: readNote<Workspace>(key => readMeta(db, key), META.workspace)?.id ?? null,
+      workspace: workspaceOf(db)?.id ?? null,
       made_at: isoInstant(now),
       complete_as_of: completeness.complete_as_of,
       completeness: completeSentence(completeness),
@@ -140,13 +139,12 @@ function absences(db: Sqlite): Absences {
         : 'The tables for this are not made yet. A backfill makes them at its end, and the daemon soon after its start.'
   return {
     // The tables are empty from the migration on. The first settings fill the calendar.
-    deals: present.deals && hasRows(db, 'calendar') ? undefined : why,
+    deals: present.deals && hasCalendar(db) ? undefined : why,
     conversations: present.conversations && readMeta(db, META.reportRules) !== undefined ? undefined : why,
   }
 }
 
-const hasRows = (db: Sqlite, table: string): boolean =>
-  db.prepare(`SELECT 1 FROM ${quote(table)} LIMIT 1`).get() !== undefined
+const hasCalendar = (db: Sqlite): boolean => db.prepare('SELECT 1 FROM calendar').get() !== undefined
 
 const isOlder = (db: Sqlite): boolean => !appliedMigrations(db).includes(newestMigration())
 
@@ -154,16 +152,15 @@ function readTablesState(db: Sqlite, lacks: Absences): ReportTablesState {
   const missing = [...new Set(Object.values(lacks).flatMap(why => why ?? []))]
   const waiting = lacks.conversations === undefined ? waitingKeys(db) : 0
   const problems = lacks.deals === undefined ? reportProblems(db) : []
-  const late =
-    waiting === 0
-      ? []
-      : [
-          `${waiting} changes are not in the tables for reports yet. The daemon follows them every half minute, and a backfill at its end.`,
-        ]
+  const late = `${waiting} changes are not in the tables for reports yet. The daemon follows them every half minute, and a backfill at its end.`
   return {
     state: missing.length > 0 ? 'missing' : waiting > 0 ? 'behind' : 'up to date',
     waiting,
-    notes: [...missing, ...late, ...problems.map(problem => `A setting fits nothing: ${problem}`)],
+    notes: [
+      ...missing,
+      ...(waiting > 0 ? [late] : []),
+      ...problems.map(problem => `A setting fits nothing: ${problem}`),
+    ],
   }
 }
 

@@ -57,12 +57,14 @@ const BAD_BODIES: Readonly<Record<number, string>> = {
 
 /** Whether a path needs no token: probes of other programs, and webhooks, which have a separate secret. */
 export function isOpenPath(url: string): boolean {
-  const path = url.replace(/\?.*$/s, '')
+  const path = pathOf(url)
   return path === '/livez' || path === '/readyz' || NUDGE_PATH.test(path)
 }
 
 /** Whether a path has content. Such a path needs the token also where the server listens on a socket. */
-export const isContentPath = (url: string): boolean => url.replace(/\?.*$/s, '') === '/report'
+export const isContentPath = (url: string): boolean => pathOf(url) === '/report'
+
+const pathOf = (url: string): string => url.replace(/\?.*$/s, '')
 
 /** Neither the log nor a response repeats the path of a request: it may contain the secret. */
 export function addRoutes(app: FastifyInstance, answers: Answers): void {
@@ -82,7 +84,7 @@ export function addRoutes(app: FastifyInstance, answers: Answers): void {
   const { nudgeSecret } = answers
   if (nudgeSecret !== undefined) app.register(async scope => addNudgeRoutes(scope, answers, nudgeSecret))
   app.setNotFoundHandler((request, reply) => {
-    const path = request.url.replace(/\?.*$/s, '')
+    const path = pathOf(request.url)
     const isNudge = nudgeSecret !== undefined && NUDGE_PATH.test(path)
     const allow = isNudge ? 'POST' : Object.hasOwn(reads, path) ? 'GET, HEAD' : undefined
     if (allow === undefined) return refuse(reply, 404, 'Unknown path')

@@ -4,9 +4,9 @@ import { type Html, html } from './html.ts'
 
 /** How the page writes numbers, instants and names. */
 
-/** An instant as people read it, in UTC; `none` where there is none. */
-export function instantText(instant: string | null, none = '–'): Html {
-  if (instant === null) return html`<span class="none">${none}</span>`
+/** An instant as people read it, in UTC; a dash for null. */
+export function instantText(instant: string | null): Html {
+  if (instant === null) return html`<span class="none">–</span>`
   return html`<time datetime="${instant}">${shortInstant(instant)}</time>`
 }
 
