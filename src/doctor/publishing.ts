@@ -17,7 +17,7 @@ import {
   type TargetSettings,
   targetName,
 } from '../publish/storage/open.ts'
-import { FOLDER_MARK, type TargetReader } from '../publish/storage/target-reader.ts'
+import { TARGET_MARK, type TargetReader } from '../publish/storage/target-reader.ts'
 import { freeOnSlowDisk } from '../store/disk/disk-space.ts'
 import { durationText } from '../terminal/wording.ts'
 import { type Finding, findingsOf } from './finding.ts'
@@ -166,7 +166,7 @@ export interface FolderPlace {
 
 async function folderPlace(path: string): Promise<FolderPlace> {
   const existing = await firstExisting(path)
-  const written = [existing, join(path, `${FOLDER_MARK}-lock`), join(path, PUBLICATIONS, 'metadata')]
+  const written = [existing, join(path, `${TARGET_MARK}-lock`), join(path, PUBLICATIONS, 'metadata')]
   const refusals = await Promise.all(written.map(isRefused))
   const stats = await stat(existing)
   return {

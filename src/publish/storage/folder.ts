@@ -6,7 +6,7 @@ import { EXIT_STATUS, errorCode, isMissingFile, StopError } from '../../base/err
 import { type FolderUse, lockFile, lockFolder, targetError } from '../../export/target-folder.ts'
 import { fsyncPath, makeFolder, writeNewFile } from '../../store/disk/new-files.ts'
 import type { Storage } from './storage.ts'
-import { FOLDER_MARK, filesBelow, folderLocation } from './target-reader.ts'
+import { filesBelow, folderLocation, TARGET_MARK } from './target-reader.ts'
 
 export interface FolderOptions {
   /** An absolute path. */
@@ -20,7 +20,7 @@ export interface FolderOptions {
 
 const FOLDER: FolderUse = {
   verb: 'publish',
-  lockedName: FOLDER_MARK,
+  lockedName: TARGET_MARK,
   accepts: 'is a target of parley publish',
   refuseForeign,
 }

@@ -8,8 +8,8 @@ import type { Clock } from '../../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { type HeldLock, lockDatabase } from '../../store/file/lock.ts'
 import type { FileContent } from './s3-client.ts'
-import type { FileInProgress } from './storage.ts'
-import { openStoredFile, type StoredFile } from './target-reader.ts'
+import type { Storage } from './storage.ts'
+import { openStoredFile, type TargetReader } from './target-reader.ts'
 
 /** Local files of a bucket: those that wait for their upload, those that are downloaded, and the folder that has them. */
 
@@ -23,21 +23,15 @@ export interface TemporaryFiles {
  * Uploads of local files. A file is written, waits, is uploaded, and is then removed. After the first error no other
  * file is uploaded, and every verb but `close` throws that error.
  */
-export interface Uploads {
-  begin(path: string): FileInProgress
-  /** Resolves when every file that has ended before this call is uploaded. */
-  finished(): Promise<void>
-  close(): void
-}
-
-export interface UploadsOptions extends TemporaryFiles {
-  put(path: string, content: FileContent): Promise<void>
-}
+export type Uploads = Pick<Storage, 'beginFile' | 'uploaded' | 'close'>
 
 const AT_ONCE = 8
 
 /** @throws StopError (exit status 73) when the folder cannot be created */
-export function createUploads({ temporary, clock, put }: UploadsOptions): Uploads {
+export function createUploads(
+  { temporary, clock }: TemporaryFiles,
+  put: (path: string, content: FileContent) => Promise<void>,
+): Uploads {
   const folder = createTemporaryFolder(temporary, clock)
   const queue = new PQueue({ concurrency: AT_ONCE })
   const unfinished = new Set<Promise<void>>()
@@ -56,7 +50,7 @@ export function createUploads({ temporary, clock, put }: UploadsOptions): Upload
     if (failure) throw failure.error
   }
   return {
-    begin(path) {
+    beginFile(path) {
       refuseAfterFailure()
       const file = join(folder.path, `${randomUUID()}.parquet`)
       return {
@@ -69,7 +63,7 @@ export function createUploads({ temporary, clock, put }: UploadsOptions): Upload
         abandon: () => rmSync(file, { force: true }),
       }
     },
-    async finished() {
+    async uploaded() {
       await Promise.all(unfinished)
       refuseAfterFailure()
     },
@@ -99,24 +93,16 @@ export const MAX_OBJECT_BYTES = 5 * 2 ** 30
  * Downloads of objects that may not fit into memory. An open object is a temporary file, so that it can be read in any
  * order and is transferred once. The folder for these files is created with the first download.
  */
-export interface Downloads {
-  /**
-   * @returns undefined where there is no such object
-   * @throws StopError (exit status 73) when it cannot be downloaded
-   */
-  open(path: string): Promise<StoredFile | undefined>
-  close(): void
-}
-
-export interface DownloadsOptions extends TemporaryFiles {
-  /** @returns fewer bytes than asked for at the end of the object; undefined where there is no such object */
-  readRange(path: string, from: number, bytes: number): Promise<Buffer | undefined>
-}
+export type Downloads = Pick<TargetReader, 'open' | 'close'>
 
 /** How many bytes one request asks for. */
 const PIECE_BYTES = 8 * 2 ** 20
 
-export function createDownloads({ temporary, clock, readRange }: DownloadsOptions): Downloads {
+/** @param readRange returns fewer bytes than asked for at the end of the object; undefined where there is no such object */
+export function createDownloads(
+  { temporary, clock }: TemporaryFiles,
+  readRange: (path: string, from: number, bytes: number) => Promise<Buffer | undefined>,
+): Downloads {
   let folder: TemporaryFolder | undefined
   return {
     async open(path) {

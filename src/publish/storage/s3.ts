@@ -16,7 +16,7 @@ import {
 } from './s3-faults.ts'
 import { createDownloads, createUploads, MAX_OBJECT_BYTES, type TemporaryFiles } from './s3-files.ts'
 import type { Storage } from './storage.ts'
-import type { TargetReader } from './target-reader.ts'
+import { TARGET_MARK, type TargetReader } from './target-reader.ts'
 
 export interface S3Options extends BucketClientOptions, TemporaryFiles {
   /** Without slashes at its ends; empty for the whole bucket. */
@@ -24,9 +24,6 @@ export interface S3Options extends BucketClientOptions, TemporaryFiles {
   /** Where readers find the target. Default: its name, `s3://bucket/prefix`. */
   location: string | undefined
 }
-
-/** The first object of a target. It marks the prefix as one that parley publishes to. */
-const MARK = '.parley-publish'
 
 /** An object of this age is settled: no publication in progress is about to use it. */
 const SETTLED_MS = DAY_MS
@@ -48,7 +45,7 @@ export async function openS3(options: S3Options): Promise<Storage> {
   }
   try {
     await claimPrefix(objects, name)
-    const uploads = createUploads({ ...options, put: objects.put })
+    const uploads = createUploads(options, objects.put)
     return {
       name,
       location: location ?? name,
@@ -57,8 +54,8 @@ export async function openS3(options: S3Options): Promise<Storage> {
       write: objects.put,
       writeIfAbsent: objects.putOwn,
       replace: objects.put,
-      beginFile: uploads.begin,
-      uploaded: uploads.finished,
+      beginFile: uploads.beginFile,
+      uploaded: uploads.uploaded,
       list: objects.list,
       settled: folder => objects.list(folder, { leastAgeMs: SETTLED_MS }),
       remove: objects.remove,
@@ -80,7 +77,7 @@ export function openS3Reader(options: S3Options): TargetReader {
   const { name, location } = options
   const bucket = createBucketClient(options)
   const objects = objectsOf(options, bucket)
-  const downloads = createDownloads({ ...options, readRange: objects.readRange })
+  const downloads = createDownloads(options, objects.readRange)
   return {
     name,
     location: location ?? name,
@@ -189,11 +186,12 @@ async function claimPrefix(objects: Objects, name: string): Promise<void> {
   if ((await contentOf(objects)) === 'others') throw foreignError(name)
   const { words, putIfAbsent } = objects
   const mark = Buffer.from('The objects next to this one are written by parley publish.\n')
-  if ((await putIfAbsent(MARK, mark)) && (await putIfAbsent(MARK, mark))) throw conditionError(words())
+  if ((await putIfAbsent(TARGET_MARK, mark)) && (await putIfAbsent(TARGET_MARK, mark)))
+    throw conditionError(words())
 }
 
 async function contentOf({ list, read }: Objects): ReturnType<TargetReader['holds']> {
-  const [[first], mark] = await Promise.all([list('', { enough: 1 }), read(MARK)])
+  const [[first], mark] = await Promise.all([list('', { enough: 1 }), read(TARGET_MARK)])
   if (mark !== undefined) return 'ours'
   return first === undefined ? 'nothing' : 'others'
 }

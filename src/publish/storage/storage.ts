@@ -26,7 +26,7 @@ export interface Storage extends TargetContent {
   close(): void
 }
 
-export interface FileInProgress {
+interface FileInProgress {
   /** The path of the local file to write. */
   file: string
   /** Called when the file is complete and synced to the disk. */

@@ -41,7 +41,10 @@ export async function readDecoded<Value>(
 export interface TargetReader extends TargetContent {
   /** `ours`: parley publish has marked the target. `others`: it has objects but no mark, and is refused. */
   holds(): Promise<'nothing' | 'ours' | 'others'>
-  /** Opens an object that may not fit into memory. @returns undefined where there is no such object */
+  /**
+   * Opens an object that may not fit into memory. @returns undefined where there is no such object
+   * @throws StopError (exit status 73) when it cannot be read
+   */
   open(path: string): Promise<StoredFile | undefined>
   close(): void
 }
@@ -77,14 +80,14 @@ export function folderReader(path: string, location?: string): TargetReader {
     async holds() {
       const inside = (await found('', place => readdir(place))) ?? []
       if (inside.length === 0) return 'nothing'
-      return inside.includes(`${FOLDER_MARK}-lock`) ? 'ours' : 'others'
+      return inside.includes(`${TARGET_MARK}-lock`) ? 'ours' : 'others'
     },
     close: () => undefined,
   }
 }
 
-/** The lock file of a folder, which is named so with `-lock`, marks the folder as a target. */
-export const FOLDER_MARK = '.parley-publish'
+/** Marks a target: in a bucket, an object with this name; in a folder, the lock, whose file has `-lock` at the end. */
+export const TARGET_MARK = '.parley-publish'
 
 /** Readers take the path as it is: a space is a space, not %20. */
 export const folderLocation = (path: string, location: string | undefined): string =>
