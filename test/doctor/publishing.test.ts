@@ -7,9 +7,9 @@ import type { Finding } from '../../src/doctor/finding.ts'
 import { publishingFindings, spaceFinding, writingFinding } from '../../src/doctor/publishing.ts'
 import { META, readMeta } from '../../src/store/sync/meta.ts'
 import { emptyFolder, parley } from '../cli/parley.ts'
-import { publishTo } from '../publish/publishing.ts'
+import { publishInto, publishTo } from '../publish/publishing.ts'
 import { ACCESS, BUCKET, type FakeS3, fakeS3 } from '../publish/s3/fake-s3.ts'
-import { bucketOf, publishTo as publishToBucket } from '../publish/s3/publishing.ts'
+import { bucketOf } from '../publish/s3/publishing.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { placeFor, serveWorkspace } from './api-server.ts'
 
@@ -152,7 +152,7 @@ describe('a bucket', () => {
   test('is only read, and that writing was not checked is said', async () => {
     const server = await fakeS3()
     const store = temporaryStore()
-    await publishToBucket(await bucketOf(server), store.path, { tables: ['teams'] })
+    await publishInto(await bucketOf(server), store.path, { tables: ['teams'] })
     server.fault = ({ method }) => (method === 'GET' ? undefined : { status: 403, code: 'AccessDenied' })
     const all = await findings(access(server), { store })
     expect(marks(all)).toEqual(['ok publish target', 'note publish access', 'ok last publication'])

@@ -3,7 +3,8 @@ import { EXIT_STATUS } from '../../src/base/errors.ts'
 import type { S3Options } from '../../src/publish/storage/s3.ts'
 import type { Storage } from '../../src/publish/storage/storage.ts'
 import { type Ended, parley } from '../cli/parley.ts'
-import { bucketOf, publishTo } from '../publish/s3/publishing.ts'
+import { publishInto } from '../publish/publishing.ts'
+import { bucketOf } from '../publish/s3/publishing.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { until } from '../support/until.ts'
 import {
@@ -187,7 +188,7 @@ describe('The S3 API of Ceph', () => {
       return [...messages.rows, ...members.rows]
     }
     const publish = async () =>
-      publishTo(await open({ prefix: 'killed', endpoint: `http://${proxy.host}` }), store.path, {
+      publishInto(await open({ prefix: 'killed', endpoint: `http://${proxy.host}` }), store.path, {
         tables: ['messages', 'members'],
       })
     const rowsOf = (text: string) => [
@@ -227,7 +228,7 @@ describe('The S3 API of Ceph', () => {
       exitStatus: EXIT_STATUS.databaseUnavailable,
       message: `${ceph.url} cannot be reached: ECONNREFUSED`,
     })
-    expect(await publishTo(await open({ prefix: 'after' }), store.path)).toMatchObject({ publication: 1 })
+    expect(await publishInto(await open({ prefix: 'after' }), store.path)).toMatchObject({ publication: 1 })
   })
 })
 

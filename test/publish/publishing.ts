@@ -32,31 +32,31 @@ export interface Publishing {
 export async function publishTo(
   database: string,
   { folder, url }: Lake,
-  {
-    keep = 5,
-    full = false,
-    tables,
-    mode = 0o600,
-    clock = systemClock(),
-    signal = new AbortController().signal,
-    onRows = () => undefined,
-    through = storage => storage,
-  }: Publishing = {},
+  { mode = 0o600, clock = systemClock(), ...options }: Publishing = {},
+): Promise<PublishSummary> {
+  const storage = openFolder({ path: folder, location: url, mode, clock })
+  return publishInto(storage, database, { ...options, mode, clock })
+}
+
+/** The same into an open target, which is closed at the end. */
+export async function publishInto(
+  storage: Storage,
+  database: string,
+  { onRows = () => undefined, through = opened => opened, ...options }: Publishing = {},
 ): Promise<PublishSummary> {
   const db = openDatabase({ path: database, readonly: true })
-  const storage = openFolder({ path: folder, location: url, mode, clock })
   try {
     return await publishWarehouse({
       db,
       storage: through(storage),
-      clock,
-      mode,
+      clock: systemClock(),
+      mode: 0o600,
       version: '1.2.3',
-      keep,
-      full,
-      tables,
-      signal,
+      keep: 5,
+      full: false,
+      signal: new AbortController().signal,
       onProgress: onRows,
+      ...options,
     })
   } finally {
     storage.close()

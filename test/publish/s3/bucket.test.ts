@@ -1,9 +1,11 @@
 import { readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
+import { DAY_MS } from '../../../src/base/clock.ts'
 import { EXIT_STATUS, type StopError } from '../../../src/base/errors.ts'
 import type { S3Options } from '../../../src/publish/storage/s3.ts'
 import { virtualClock } from '../../api/virtual-clock.ts'
+import { newFolder } from '../../store/temporary-store.ts'
 import { until } from '../../support/until.ts'
 import {
   ACCESS,
@@ -16,7 +18,7 @@ import {
   PRIVATE_TEXT,
   SLOW_DOWN,
 } from './fake-s3.ts'
-import { bucketOf, DAY_MS, datedClock, newFolder } from './publishing.ts'
+import { bucketOf, datedClock } from './publishing.ts'
 
 const text = (bytes: Buffer | undefined) => bytes?.toString()
 

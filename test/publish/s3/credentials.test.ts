@@ -3,9 +3,10 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { EXIT_STATUS } from '../../../src/base/errors.ts'
+import { newFolder } from '../../store/temporary-store.ts'
 import { startConnectProxy } from '../../support/connect-proxy.ts'
 import { ACCESS, fakeS3 } from './fake-s3.ts'
-import { bucketOf, newFolder } from './publishing.ts'
+import { bucketOf } from './publishing.ts'
 import type { FakeAccess } from './signature.ts'
 
 /** Without settings, the client of AWS looks here. */

@@ -1,23 +1,25 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { DAY_MS } from '../../../src/base/clock.ts'
 import { EXIT_STATUS } from '../../../src/base/errors.ts'
 import type { PublishSummary } from '../../../src/publish/publish.ts'
 import { pathIn, readSnapshotFiles, readTarget } from '../../../src/publish/published-state.ts'
 import { openFolder } from '../../../src/publish/storage/folder.ts'
 import type { Storage } from '../../../src/publish/storage/storage.ts'
 import { META } from '../../../src/store/sync/meta.ts'
-import { type TemporaryStore, temporaryStore } from '../../store/temporary-store.ts'
+import { newFolder, type TemporaryStore, temporaryStore } from '../../store/temporary-store.ts'
 import { until } from '../../support/until.ts'
+import { publishInto } from '../publishing.ts'
 import { BUCKET, FAILING, type FakeCall, type FakeFault, type FakeS3, fakeS3, SLOW_DOWN } from './fake-s3.ts'
-import { bucketOf, DAY_MS, datedClock, newFolder, publishTo as publishAll, twinOf } from './publishing.ts'
+import { bucketOf, datedClock, twinOf } from './publishing.ts'
 
 const NOW = '2026-03-04T12:00:00.000Z'
 
 /** A partitioned table, small ones, one of parley's own state: the others would be written the same way. */
 const TABLES = ['meetings', 'members', 'teams', 'team_members', 'sync_runs']
 
-const publishTo: typeof publishAll = (storage, database, options = {}) =>
-  publishAll(storage, database, { tables: TABLES, ...options })
+const publishTo: typeof publishInto = (storage, database, options = {}) =>
+  publishInto(storage, database, { tables: TABLES, ...options })
 
 const putMember = (store: TemporaryStore, id: string, name: string) =>
   store.put('members', [{ id, name }], { now: NOW })
@@ -84,8 +86,8 @@ test('publications in a bucket equal those in a folder, file by file', async () 
   const path = join(newFolder(), 'lake')
   const counts: number[] = []
   for (const name of ['N', 'O', 'P']) {
-    const inBucket = await publishAll(await bucketOf(fake, { clock }), store.path, { clock, keep: 2 })
-    const inFolder = await publishAll(folder(), store.path, { clock, keep: 2 })
+    const inBucket = await publishInto(await bucketOf(fake, { clock }), store.path, { clock, keep: 2 })
+    const inFolder = await publishInto(folder(), store.path, { clock, keep: 2 })
     expect(withoutBeginnings(inBucket)).toEqual(withoutBeginnings(inFolder))
     const [bucket, local] = [await bucketOf(fake, { clock }), folder()]
     const contents = await contentsOf(bucket)

@@ -1,18 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type Clock, systemClock } from '../../../src/base/clock.ts'
-import { type PublishSummary, publishWarehouse } from '../../../src/publish/publish.ts'
 import { targetName } from '../../../src/publish/storage/open.ts'
 import { openS3, openS3Reader, type S3Options } from '../../../src/publish/storage/s3.ts'
 import type { Storage } from '../../../src/publish/storage/storage.ts'
 import type { TargetReader } from '../../../src/publish/storage/target-reader.ts'
-import { openDatabase } from '../../../src/store/file/open.ts'
-import { openAt, type TemporaryStore, withShortcuts } from '../../store/temporary-store.ts'
+import { newFolder, openAt, type TemporaryStore, withShortcuts } from '../../store/temporary-store.ts'
 import { ACCESS, BUCKET, type FakeS3 } from './fake-s3.ts'
-
-export const DAY_MS = 86_400_000
 
 export interface DatedClock extends Clock {
   advance(ms: number): void
@@ -30,12 +24,6 @@ export function datedClock(start = Date.parse('2026-03-04T12:00:00.000Z')): Date
       now += ms
     },
   }
-}
-
-export function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'parley-s3-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
 }
 
 type Server = Pick<FakeS3, 'url'> & Partial<FakeS3>
@@ -76,36 +64,6 @@ export function readerOf(server: Server, options: Partial<S3Options> = {}): Targ
   const reader = openS3Reader(optionsFor(server, options))
   onTestFinished(() => reader.close())
   return reader
-}
-
-/** Publishes a warehouse as the command does, over a separate connection, and closes the target. */
-export async function publishTo(
-  storage: Storage,
-  database: string,
-  {
-    clock = systemClock(),
-    keep = 5,
-    tables,
-  }: { clock?: Clock; keep?: number; tables?: readonly string[] | undefined } = {},
-): Promise<PublishSummary> {
-  const db = openDatabase({ path: database, readonly: true })
-  try {
-    return await publishWarehouse({
-      db,
-      storage,
-      clock,
-      mode: 0o600,
-      version: '1.2.3',
-      keep,
-      full: false,
-      tables,
-      signal: new AbortController().signal,
-      onProgress: () => undefined,
-    })
-  } finally {
-    storage.close()
-    db.close()
-  }
 }
 
 /** A warehouse with the same identity and rows, as another machine may have it. */

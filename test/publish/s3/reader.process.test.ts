@@ -2,14 +2,15 @@ import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { createCatalogue } from '../../../src/publish/catalogue/catalogue.ts'
 import { temporaryStore } from '../../store/temporary-store.ts'
+import { publishInto } from '../publishing.ts'
 import { fakeS3 } from './fake-s3.ts'
-import { bucketOf, publishTo, readerOf } from './publishing.ts'
+import { bucketOf, readerOf } from './publishing.ts'
 
 test('the catalogue reads a bucket with GET requests only, also while another process publishes', async () => {
   const server = await fakeS3()
   const store = temporaryStore()
   const storage = await bucketOf(server)
-  await publishTo(storage, store.path, { tables: ['meetings'] })
+  await publishInto(storage, store.path, { tables: ['meetings'] })
   const writer = await bucketOf(server)
   const before = server.calls.length
   const reader = readerOf(server)

@@ -4,13 +4,14 @@ import { readLastPublication } from '../../../src/publish/catalogue/complete-pub
 import { readTarget } from '../../../src/publish/published-state.ts'
 import { type TemporaryStore, temporaryStore } from '../../store/temporary-store.ts'
 import { dyingAfter, KILLED } from '../dying-storage.ts'
+import { publishInto } from '../publishing.ts'
 import { type FakeCall, type FakeS3, fakeS3 } from './fake-s3.ts'
-import { bucketOf, publishTo, readerOf, twinOf } from './publishing.ts'
+import { bucketOf, readerOf, twinOf } from './publishing.ts'
 
 const TABLES = ['members', 'teams']
 
 const publish = async (fake: FakeS3, { path }: TemporaryStore, tables: readonly string[] = TABLES) =>
-  publishTo(await bucketOf(fake), path, { tables })
+  publishInto(await bucketOf(fake), path, { tables })
 
 const putMember = (store: TemporaryStore, name: string) => store.put('members', [{ id: 'm', name }])
 const putTeam = (store: TemporaryStore, name: string) =>
@@ -132,7 +133,7 @@ test('two publications that begin at the same time do not both go on', async () 
 test('a publication that is still removing files when another begins has succeeded and leaves the rest to it', async () => {
   const { fake, one, other } = await twoCopies({ isPublished: true })
   const sweep = holdNext(fake, { method: 'DELETE', key: /./ })
-  const publishFirst = async () => publishTo(await bucketOf(fake), one.path, { tables: TABLES, keep: 1 })
+  const publishFirst = async () => publishInto(await bucketOf(fake), one.path, { tables: TABLES, keep: 1 })
   const first = publishFirst()
   await sweep.reached
   await publish(fake, other)
@@ -150,7 +151,7 @@ test('a publication that was killed at any step is taken over by the next one, w
     putTeam(store, `team ${step}`)
     const dying = dyingAfter(step)
     const storage = dying.through(await bucketOf(fake))
-    const ended = publishTo(storage, store.path, { tables: TABLES })
+    const ended = publishInto(storage, store.path, { tables: TABLES })
     await ended.catch(error => expect(error.message).toBe(KILLED))
     isKilled = dying.isDead()
     if (isKilled && step % 2 === 0) await publish(fake, store)

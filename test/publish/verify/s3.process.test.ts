@@ -3,9 +3,10 @@ import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import type { TargetReader } from '../../../src/publish/storage/target-reader.ts'
 import { verifyTarget } from '../../../src/publish/verify/verify.ts'
-import { temporaryStore } from '../../store/temporary-store.ts'
+import { newFolder, temporaryStore } from '../../store/temporary-store.ts'
+import { publishInto } from '../publishing.ts'
 import { fakeS3 } from '../s3/fake-s3.ts'
-import { bucketOf, newFolder, publishTo, readerOf } from '../s3/publishing.ts'
+import { bucketOf, readerOf } from '../s3/publishing.ts'
 import { withChanged } from './verifying.ts'
 
 const verify = (storage: TargetReader) =>
@@ -21,7 +22,7 @@ async function publishedBucket() {
   const store = temporaryStore()
   store.put('members', [{ id: 'm', name: 'M' }])
   const s3 = await fakeS3()
-  const publish = async () => publishTo(await bucketOf(s3), store.path, { keep: 1 })
+  const publish = async () => publishInto(await bucketOf(s3), store.path, { keep: 1 })
   await publish()
   return { store, s3, publish }
 }
