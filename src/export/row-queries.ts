@@ -13,20 +13,14 @@ export interface RowReader {
   count(): number
 }
 
-export interface RowQueries {
-  /** Two parameters: the start of the range, and the exclusive end, both as text. Undefined where the table has no time. */
-  withTime: string | undefined
-  withoutTime: string
-  count: string
-}
-
 /** Each row has the cells of the columns in `sourcesOf`, followed by its month. Pure. */
-export function rowQueries({ name, columns, rows }: ExportTable): RowQueries {
+export function rowQueries({ name, columns, rows }: ExportTable) {
   const { time, from, order } = rows
   const cells = sourcesOf(columns)
     .map(column => `t.${quote(column)}`)
     .join(', ')
   return {
+    /** Two parameters: the start of the range, and the exclusive end, both as text. Undefined where the table has no time. */
     withTime:
       time &&
       `SELECT ${cells}, substr(${time.sql}, 1, 7) FROM ${from}

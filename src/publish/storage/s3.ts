@@ -92,28 +92,12 @@ export function openS3Reader(options: S3Options): TargetReader {
   }
 }
 
-/** The objects below the prefix, by their paths in the target. Each verb throws a StopError with exit status 73. */
-interface Objects {
-  words(): BucketWords
-  read(path: string): Promise<Buffer | undefined>
-  /** @returns the bytes from a place on, fewer than asked for at the end; undefined where there is no such object */
-  readRange(path: string, from: number, bytes: number): Promise<Buffer | undefined>
-  put(path: string, content: ObjectContent): Promise<void>
-  /** @returns whether the object was written */
-  putIfAbsent(path: string, bytes: Buffer): Promise<boolean>
-  /** As `putIfAbsent`, for content that no other process writes. @returns whether the object is ours */
-  putOwn(path: string, bytes: Buffer): Promise<boolean>
-  /**
-   * @param listing `enough`: ends the listing after this number of objects; `leastAgeMs`: only objects that are at least
-   *   this old by the clock of the server, where an unknown age counts as 0
-   */
-  list(folder: string, listing?: { enough?: number; leastAgeMs?: number }): Promise<readonly string[]>
-  remove(path: string): Promise<void>
-}
-
 const MAX_PAGE = 1000
 
-function objectsOf(options: S3Options, bucket: BucketClient): Objects {
+type Objects = ReturnType<typeof objectsOf>
+
+/** The objects below the prefix, by their paths in the target. Each verb throws a StopError with exit status 73. */
+function objectsOf(options: S3Options, bucket: BucketClient) {
   const prefix = options.prefix === '' ? '' : `${options.prefix}/`
   const words = (): BucketWords => ({ ...options, url: bucket.url() })
   /** @returns an expected status @throws the error for any other failure */
@@ -128,6 +112,7 @@ function objectsOf(options: S3Options, bucket: BucketClient): Objects {
     refuse(answer, 404)
     return undefined
   }
+  /** @returns whether the object was written */
   const putIfAbsent = async (path: string, bytes: Buffer): Promise<boolean> => {
     const answer = await bucket.put(prefix + path, bytes, true)
     if ('output' in answer) return true
@@ -137,23 +122,32 @@ function objectsOf(options: S3Options, bucket: BucketClient): Objects {
   return {
     words,
     read,
-    async readRange(path, from, bytes) {
+    /** @returns the bytes from a place on, fewer than asked for at the end; undefined where there is no such object */
+    async readRange(path: string, from: number, bytes: number): Promise<Buffer | undefined> {
       const answer = await bucket.get(prefix + path, { from, bytes })
       if ('output' in answer) return answer.output
       return refuse(answer, 404, 416) === 404 ? undefined : Buffer.alloc(0)
     },
     putIfAbsent,
-    async put(path, content) {
+    async put(path: string, content: ObjectContent): Promise<void> {
       if (!Buffer.isBuffer(content) && content.bytes > MAX_OBJECT_BYTES) throw tooLargeError(words(), path)
       const answer = await bucket.put(prefix + path, content)
       if (!('output' in answer)) refuse(answer)
     },
-    async putOwn(path, bytes) {
+    /** As `putIfAbsent`, for content that no other process writes. @returns whether the object is ours */
+    async putOwn(path: string, bytes: Buffer): Promise<boolean> {
       if (await putIfAbsent(path, bytes)) return true
       // The answer to an earlier try may have been lost after the object was stored.
       return (await read(path))?.equals(bytes) ?? false
     },
-    async list(folder, { enough = Number.POSITIVE_INFINITY, leastAgeMs = Number.NEGATIVE_INFINITY } = {}) {
+    /**
+     * @param listing `enough`: ends the listing after this number of objects; `leastAgeMs`: only objects that are at
+     *   least this old by the clock of the server, where an unknown age counts as 0
+     */
+    async list(
+      folder: string,
+      { enough = Number.POSITIVE_INFINITY, leastAgeMs = Number.NEGATIVE_INFINITY } = {},
+    ): Promise<readonly string[]> {
       const below = folder === '' ? prefix : `${prefix}${folder}/`
       const found: string[] = []
       let token: string | undefined
@@ -170,7 +164,7 @@ function objectsOf(options: S3Options, bucket: BucketClient): Objects {
       } while (token !== undefined && found.length < enough)
       return found
     },
-    async remove(path) {
+    async remove(path: string): Promise<void> {
       const answer = await bucket.remove(prefix + path)
       if (!('output' in answer)) refuse(answer, 404)
     },
