@@ -142,7 +142,7 @@ export const recurrence: SettingKind<Recurrence> = {
   allowed: within => `an interval from 1s to 7d, such as "5m" (s, m, h, d), ${calendar.allowed(within)}`,
   fromText: asText,
   read(value, within) {
-    const [, count, unit] = /^(\d{1,6}) ?([smhd])$/.exec(String(value)) ?? []
+    const [, count, unit] = /^(\d{1,6}) ?([smhd])$/.exec(typeof value === 'string' ? value : '') ?? []
     if (unit === undefined) {
       const pattern = calendar.read(value, within)
       return pattern === undefined ? undefined : { by: 'calendar', pattern }
@@ -237,8 +237,8 @@ export function size(min: string, max: string): SettingKind<number> {
 }
 
 function parseBytes(value: unknown): number {
-  if (typeof value === 'number') return Number.isSafeInteger(value) ? value : Number.NaN
-  const match = /^(\d+) ?(KiB|MiB|GiB)$/.exec(String(value))
+  if (typeof value !== 'string') return Number.isSafeInteger(value) ? Number(value) : Number.NaN
+  const match = /^(\d+) ?(KiB|MiB|GiB)$/.exec(value)
   const unit = Object.entries(SIZE_UNITS).find(([name]) => name === match?.[2])
   return unit === undefined ? Number.NaN : Number(match?.[1]) * unit[1]
 }

@@ -175,6 +175,16 @@ describe('the values of a setting', () => {
     ['log.level', 'loud', undefined],
   ]
 
+  test.each([
+    ['publish', 'every', '5m', 'an interval'],
+    ['api', 'max_response_bytes', '32MiB', 'a number of bytes'],
+  ])('the setting %s.%s refuses a list with one allowed value', (section, name, value, expected) => {
+    file('config/parley.toml', `[${section}]\n${name} = ["${value}"]\n`)
+    expect(complaint(load)).toContain(
+      `${section}.${name} is ["${value}"] in config/parley.toml: expected ${expected}`,
+    )
+  })
+
   test.each(cases)('the setting %s accepts or refuses %j', (key, text, read) => {
     if (read === undefined) {
       const message = complaint(() => load({ flags: { [key]: text } }))
