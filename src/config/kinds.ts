@@ -78,46 +78,43 @@ export function orWord<T, const W extends string>(kind: SettingKind<T>, word: W)
   }
 }
 
+/** A kind whose values are texts in TOML too. @param read the value for a text, or undefined for one not allowed */
+const ofText = <T>(
+  allowed: string,
+  read: (text: string, within: KindContext) => T | undefined,
+): SettingKind<T> => ({
+  allowed: () => allowed,
+  fromText: asText,
+  read: (value, within) => (typeof value === 'string' ? read(value, within) : undefined),
+})
+
 export function text(allowed: string, pattern: RegExp): SettingKind<string> {
-  return {
-    allowed: () => allowed,
-    fromText: asText,
-    read: value => (typeof value === 'string' && pattern.test(value) ? value : undefined),
-  }
+  return ofText(allowed, value => (pattern.test(value) ? value : undefined))
 }
 
 /** Read as an absolute path. A space at either end is refused: it comes from a mistake and would name another file. */
-export const path: SettingKind<string> = {
-  allowed: () => 'the path of a file, without spaces at its ends',
-  fromText: asText,
-  read: (value, { cwd }) =>
-    typeof value === 'string' && /^\S(.*\S)?$/s.test(value) && !value.endsWith('/') && !value.includes('\0')
-      ? resolve(cwd, value)
-      : undefined,
-}
+export const path = ofText('the path of a file, without spaces at its ends', (value, { cwd }) =>
+  /^\S(.*\S)?$/s.test(value) && !value.endsWith('/') && !value.includes('\0')
+    ? resolve(cwd, value)
+    : undefined,
+)
 
 /** As `path`, but slashes at the end are allowed. */
-export const folder: SettingKind<string> = {
-  allowed: () => 'the path of a folder, without spaces at its ends',
-  fromText: asText,
-  read: (value, within) =>
-    typeof value === 'string' ? path.read(value.replace(/(?<=[^/])\/+$/, ''), within) : undefined,
-}
+export const folder = ofText('the path of a folder, without spaces at its ends', (value, within) =>
+  path.read(value.replace(/(?<=[^/])\/+$/, ''), within),
+)
 
 /** `daily` and `weekly` are at night, when few people use the warehouse, and after the nightly maintenance. */
 const NAMED_TIMES = { hourly: '7 * * * *', daily: '47 3 * * *', weekly: '47 3 * * 0' } as const
 
 /** Read as a cron pattern of five fields. A pattern that never occurs, such as one for February 30, is refused. */
-export const calendar: SettingKind<string> = {
-  allowed: () =>
-    `${Object.keys(NAMED_TIMES).join(', ')}, or a cron pattern of minute, hour, day, month and weekday, such as "30 */6 * * *", that matches at least one date`,
-  fromText: asText,
-  read: value => {
-    if (typeof value !== 'string') return undefined
+export const calendar = ofText<string>(
+  `${Object.keys(NAMED_TIMES).join(', ')}, or a cron pattern of minute, hour, day, month and weekday, such as "30 */6 * * *", that matches at least one date`,
+  value => {
     const named = Object.entries(NAMED_TIMES).find(([word]) => word === value)?.[1]
     return named ?? (isCronPattern(value) ? value.trim() : undefined)
   },
-}
+)
 
 /** Searches from the epoch: a pattern has no year, so a pattern that ever occurs also occurs after any instant. */
 function isCronPattern(pattern: string): boolean {
@@ -138,11 +135,10 @@ const TIME_UNITS = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS } as cons
 const LONGEST_INTERVAL_MS = 7 * DAY_MS
 
 /** An interval, or times of the calendar. */
-export const recurrence: SettingKind<Recurrence> = {
-  allowed: within => `an interval from 1s to 7d, such as "5m" (s, m, h, d), ${calendar.allowed(within)}`,
-  fromText: asText,
-  read(value, within) {
-    const [, count, unit] = /^(\d{1,6}) ?([smhd])$/.exec(typeof value === 'string' ? value : '') ?? []
+export const recurrence = ofText<Recurrence>(
+  `an interval from 1s to 7d, such as "5m" (s, m, h, d), ${calendar.allowed()}`,
+  (value, within) => {
+    const [, count, unit] = /^(\d{1,6}) ?([smhd])$/.exec(value) ?? []
     if (unit === undefined) {
       const pattern = calendar.read(value, within)
       return pattern === undefined ? undefined : { by: 'calendar', pattern }
@@ -150,7 +146,7 @@ export const recurrence: SettingKind<Recurrence> = {
     const ms = Number(count) * TIME_UNITS[unit as keyof typeof TIME_UNITS]
     return ms > 0 && ms <= LONGEST_INTERVAL_MS ? { by: 'interval', ms } : undefined
   },
-}
+)
 
 const BUCKET = /^s3:\/\/[a-z\d][a-z\d.-]{1,61}[a-z\d](\/|$)/
 
@@ -162,12 +158,10 @@ export const formerTargetFault = (target: string): string | undefined =>
 
 /** Read as an absolute path, or as the URL. */
 export const publishTarget: SettingKind<string> = {
-  allowed: () => 'the path of a folder, without spaces at its ends, or s3://bucket/prefix',
-  fromText: asText,
-  read: (value, within) => {
-    if (typeof value !== 'string' || !/^[a-z][a-z\d+.-]*:/i.test(value)) return folder.read(value, within)
+  ...ofText('the path of a folder, without spaces at its ends, or s3://bucket/prefix', (value, within) => {
+    if (!/^[a-z][a-z\d+.-]*:/i.test(value)) return folder.read(value, within)
     return BUCKET.test(value) ? value : undefined
-  },
+  }),
   fault: value => formerTargetFault(String(value)),
 }
 
@@ -175,50 +169,41 @@ export const publishTarget: SettingKind<string> = {
  * The URL that the metadata of publications has before each path: readers take it as it is, so any scheme is allowed,
  * and a space within it. Of file systems, `file:/path` is a URL too.
  */
-export const location: SettingKind<string> = {
-  allowed: () =>
-    'a URL with a scheme, such as s3://bucket/lake, abfss://container@account/lake or file:///data/lake, without spaces at its ends',
-  fromText: asText,
-  read: value =>
-    typeof value === 'string' &&
-    /^([a-z][a-z\d+.-]+:\/\/\/?|(file|hdfs|dbfs):\/)[^\s/]/i.test(value) &&
-    !/\s$|\p{Cc}/u.test(value)
+export const location = ofText(
+  'a URL with a scheme, such as s3://bucket/lake, abfss://container@account/lake or file:///data/lake, without spaces at its ends',
+  value =>
+    /^([a-z][a-z\d+.-]+:\/\/\/?|(file|hdfs|dbfs):\/)[^\s/]/i.test(value) && !/\s$|\p{Cc}/u.test(value)
       ? value
       : undefined,
-}
+)
 
 /** Slashes at the end are removed, so that `/v1/…` can be appended. */
-export const baseUrl: SettingKind<string> = {
-  allowed: () => 'an http or https URL without user name, password, query and fragment',
-  fromText: asText,
-  read: value => {
-    if (typeof value !== 'string' || !/^https?:\/\//i.test(value) || !URL.canParse(value)) return undefined
+export const baseUrl = ofText(
+  'an http or https URL without user name, password, query and fragment',
+  value => {
+    if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) return undefined
     const url = new URL(value)
     const bare = url.username === '' && url.password === '' && !/[?#]/.test(value)
     return bare ? url.href.replace(/(?<!\/)\/+$/, '') : undefined
   },
-}
+)
 
 /** The address of an S3 server. Requests are signed, not encrypted, so plain http is for this machine only. */
-export const endpoint: SettingKind<string> = {
-  allowed: () =>
-    'an https URL, or an http URL of this machine, without path, user name, password, query and fragment',
-  fromText: asText,
-  read: (value, within) => {
+export const endpoint = ofText(
+  'an https URL, or an http URL of this machine, without path, user name, password, query and fragment',
+  (value, within) => {
     const url = baseUrl.read(value, within)
     if (url === undefined || new URL(url).pathname !== '/') return undefined
     return isReadableOnTheWay(url) ? undefined : url
   },
-}
+)
 
 /** Read as a URL, which may contain a user name and a password, or as "none". */
 export const proxy: SettingKind<string> = orWord(
-  {
-    allowed: () =>
-      'the http or https address of a proxy, such as http://proxy.example.com:3128 or proxy.example.com:3128, also with user name and password (http://NAME:PASSWORD@…, special characters percent-encoded)',
-    fromText: asText,
-    read: value => (typeof value === 'string' ? readProxyUrl(value.trim()) : undefined),
-  },
+  ofText(
+    'the http or https address of a proxy, such as http://proxy.example.com:3128 or proxy.example.com:3128, also with user name and password (http://NAME:PASSWORD@…, special characters percent-encoded)',
+    value => readProxyUrl(value.trim()),
+  ),
   'none',
 )
 
@@ -244,28 +229,21 @@ function parseBytes(value: unknown): number {
 }
 
 /** Read as a number. The owner must have read and write access, and execute rights are not allowed. */
-export const fileMode: SettingKind<number> = {
-  allowed: () =>
-    'an octal file mode as text, with 6 for the owner and 0, 2, 4 or 6 for the group and for others, such as "0640"',
-  fromText: asText,
-  read: value =>
-    typeof value === 'string' && /^(0|0o)?6[0246]{2}$/.test(value)
-      ? Number.parseInt(value.slice(-3), 8)
-      : undefined,
-}
+export const fileMode = ofText(
+  'an octal file mode as text, with 6 for the owner and 0, 2, 4 or 6 for the group and for others, such as "0640"',
+  value => (/^(0|0o)?6[0246]{2}$/.test(value) ? Number.parseInt(value.slice(-3), 8) : undefined),
+)
 
 /** Read as an instant in the warehouse's format, `YYYY-MM-DDTHH:MM:SS.mmmZ`. Digits below the millisecond are cut. */
-export const instant: SettingKind<string> = {
-  allowed: () => 'a UTC day such as 2025-01-31, or a full RFC 3339 instant such as 2025-01-31T08:00:00Z',
-  fromText: asText,
-  read: value => {
-    if (typeof value !== 'string') return undefined
+export const instant = ofText(
+  'a UTC day such as 2025-01-31, or a full RFC 3339 instant such as 2025-01-31T08:00:00Z',
+  value => {
     if (isDay(value)) return `${value}T00:00:00.000Z`
     const instant = readInstant(value)
     // Without a zone the user may mean local time, so the text is refused.
     return instant?.hasZone ? instant.text : undefined
   },
-}
+)
 
 const namesIn = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
@@ -326,17 +304,24 @@ export const tableList: SettingKind<readonly string[]> = {
     unknownName(value, 'table', tableNames, name => isTable(name, tableNames)),
 }
 
-const textsIn = (value: unknown): readonly string[] | undefined =>
-  Array.isArray(value) && value.every(each => typeof each === 'string' && each.trim() !== '')
-    ? [...new Set<string>(value)]
-    : undefined
-
-/** A list of texts that are not checked, such as names in the CRM. In text, commas separate them. */
-export const textList = (what: string): SettingKind<readonly string[]> => ({
+/**
+ * A list of texts; repeated ones are dropped. In text, commas separate them.
+ * @param read the value for one text, or undefined for one not allowed
+ */
+const listOf = <T>(what: string, read: (text: string) => T | undefined): SettingKind<readonly T[]> => ({
   allowed: () => `a list of ${what}`,
   fromText: resourceList.fromText,
-  read: textsIn,
+  read: value => {
+    if (!Array.isArray(value)) return undefined
+    const items = [...new Set<unknown>(value)].map(each =>
+      typeof each === 'string' && each.trim() !== '' ? read(each) : undefined,
+    )
+    return items.every(item => item !== undefined) ? items : undefined
+  },
 })
+
+/** A list of texts that are not checked, such as names in the CRM. */
+export const textList = (what: string): SettingKind<readonly string[]> => listOf(what, text => text)
 
 export const WEEKDAYS = [
   'monday',
@@ -349,35 +334,19 @@ export const WEEKDAYS = [
 ] as const
 
 /** Read as ISO numbers, 1 for Monday. */
-export const weekdayList: SettingKind<readonly number[]> = {
-  allowed: () => `a list of days from ${WEEKDAYS.join(', ')}`,
-  fromText: resourceList.fromText,
-  read: value => {
-    const numbers = textsIn(value)?.map(name => (WEEKDAYS as readonly string[]).indexOf(name) + 1)
-    return numbers?.every(number => number > 0) ? numbers : undefined
-  },
-}
+export const weekdayList = listOf<number>(
+  `days from ${WEEKDAYS.join(', ')}`,
+  name => (WEEKDAYS as readonly string[]).indexOf(name) + 1 || undefined,
+)
 
-export const dayList: SettingKind<readonly string[]> = {
-  allowed: () => 'a list of days such as 2026-12-25',
-  fromText: resourceList.fromText,
-  read: value => {
-    const days = textsIn(value)
-    return days?.every(isDay) ? days : undefined
-  },
-}
+export const dayList = listOf('days such as 2026-12-25', day => (isDay(day) ? day : undefined))
 
 /** A time of day such as `09:30`, read as minutes after midnight. */
-export const timeOfDay: SettingKind<number> = {
-  allowed: () => 'a time of day from 00:00 to 24:00, such as 09:30',
-  fromText: asText,
-  read: value => {
-    const [, hours, minutes] =
-      /^([01]\d|2[0-4]):([0-5]\d)$/.exec(typeof value === 'string' ? value : '') ?? []
-    const time = Number(hours) * 60 + Number(minutes)
-    return time <= 24 * 60 ? time : undefined
-  },
-}
+export const timeOfDay = ofText('a time of day from 00:00 to 24:00, such as 09:30', value => {
+  const [, hours, minutes] = /^([01]\d|2[0-4]):([0-5]\d)$/.exec(value) ?? []
+  const time = Number(hours) * 60 + Number(minutes)
+  return time <= 24 * 60 ? time : undefined
+})
 
 /** Pure: the inverse of `timeOfDay`. */
 export function timeOfDayText(time: number): string {
@@ -385,25 +354,15 @@ export function timeOfDayText(time: number): string {
   return `${twoDigits(Math.floor(time / 60))}:${twoDigits(time % 60)}`
 }
 
-const isLabel = (label: string): boolean => /^[^\s@:/]+$/.test(label)
-
 /** Domains of addresses, read in lower case. */
-export const domainList: SettingKind<readonly string[]> = {
-  allowed: () => 'a list of domains such as example.com, without @',
-  fromText: resourceList.fromText,
-  read: value => {
-    const domains = textsIn(value)?.map(domain => domain.toLowerCase())
-    const isDomain = (domain: string) => domain.includes('.') && domain.split('.').every(isLabel)
-    return domains?.every(isDomain) ? domains : undefined
-  },
-}
+export const domainList = listOf('domains such as example.com, without @', domain => {
+  const labels = domain.split('.')
+  const isDomain = labels.length > 1 && labels.every(label => /^[^\s@:/]+$/.test(label))
+  return isDomain ? domain.toLowerCase() : undefined
+})
 
 /** The name of a time zone that this Node.js knows. */
-export const timeZone: SettingKind<string> = {
-  allowed: () => 'the name of a time zone such as Europe/Berlin, or UTC',
-  fromText: asText,
-  read: value => (typeof value === 'string' ? zoneNamed(value) : undefined),
-}
+export const timeZone = ofText('the name of a time zone such as Europe/Berlin, or UTC', zoneNamed)
 
 const CURRENCY = /^[A-Z]{3}$/
 
@@ -435,19 +394,17 @@ export type Listen =
   | { readonly at: 'socket'; readonly path: string }
   | { readonly at: 'off' }
 
-export const listen: SettingKind<Listen> = {
-  allowed: () => 'ADDRESS:PORT such as 127.0.0.1:8787 or [::1]:8787, unix:PATH, or off',
-  fromText: asText,
-  read: (value, { cwd }) => {
+export const listen = ofText<Listen>(
+  'ADDRESS:PORT such as 127.0.0.1:8787 or [::1]:8787, unix:PATH, or off',
+  (value, { cwd }) => {
     if (value === 'off') return { at: 'off' }
-    if (typeof value !== 'string') return undefined
     const socket = /^unix:(.+)$/.exec(value)?.[1]
     if (socket !== undefined) return { at: 'socket', path: resolve(cwd, socket) }
     const [, bracketed, plain, port] = /^(?:\[([0-9a-f:.]+)\]|([\w.-]+)):(\d{1,5})$/i.exec(value) ?? []
     const host = bracketed ?? plain
     return host !== undefined && Number(port) <= 65_535 ? { at: 'port', host, port: Number(port) } : undefined
   },
-}
+)
 
 /** A command or the address of a webhook. Both may contain a token. */
 export type HookTarget =
@@ -458,16 +415,15 @@ const LONGEST_HOOK = 4000
 
 /** Text that begins like a URL is an address; all other text is a command. */
 export const hook: SettingKind<HookTarget> = {
-  allowed: () =>
+  ...ofText<HookTarget>(
     `a command in one line of at most ${LONGEST_HOOK} characters, an https URL, or an http URL of this machine, without user name`,
-  fromText: asText,
-  read: value => {
-    if (typeof value !== 'string' || value.length > LONGEST_HOOK) return undefined
-    const text = value.trim()
-    if (text === '' || /\p{Cc}/u.test(text)) return undefined
-    if (!/^[a-z][a-z\d+.-]*:\/\//i.test(text)) return { by: 'command', command: text }
-    return isWebhookUrl(text) ? { by: 'webhook', url: text } : undefined
-  },
+    value => {
+      const text = value.trim()
+      if (value.length > LONGEST_HOOK || text === '' || /\p{Cc}/u.test(text)) return undefined
+      if (!/^[a-z][a-z\d+.-]*:\/\//i.test(text)) return { by: 'command', command: text }
+      return isWebhookUrl(text) ? { by: 'webhook', url: text } : undefined
+    },
+  ),
   isCommand: ({ by }) => by === 'command',
 }
 
