@@ -130,12 +130,12 @@ const OTHER_NAMES: readonly string[] = [
   ...HOOK_VARIABLES,
 ]
 
-/** A value and its source. With `inFile`, `value` is the path of the file that contains the value. */
+/** A value and its source. With `isInFile`, `value` is the path of the file that contains the value. */
 interface Candidate {
   value: unknown
   source: string
   by: SettingSource['by']
-  inFile?: { secret: string }
+  isInFile?: true
   /** Why somebody else may change the file that has the value or names the secret's file. */
   risk?: string | undefined
 }
@@ -144,7 +144,7 @@ type Layer = Map<SettingKey, Candidate>
 interface Problem {
   text: string
   /** The setting or section that is wrong, or that was probably meant. */
-  about: string | undefined
+  about?: string | undefined
   /** A specific hint; by default the hint names the settings page. */
   hint?: string
 }
@@ -245,7 +245,6 @@ function readSettingsFile(request: SettingsRequest): SettingsFile | undefined {
     if (!chosen && errorCode(error) === 'ENOENT') return undefined
     const problem = {
       text: `the settings file ${chosen ? path : absolute} cannot be read: ${faultText(error)}`,
-      about: undefined,
       hint:
         errorCode(error) === 'ENOENT'
           ? `Check the path in --config or PARLEY_CONFIG, or create the file with: parley init --config ${shellWord(path)}`
@@ -257,7 +256,6 @@ function readSettingsFile(request: SettingsRequest): SettingsFile | undefined {
     throw settingsError([
       {
         text: `the settings file ${absolute} is not used, because someone else may change it: ${file.risk}`,
-        about: undefined,
         hint: `Correct the owner and the mode (chown, chmod go-w). If you have read the file and trust it, name it: --config ${shellWord(path)}`,
       },
     ])
@@ -265,7 +263,6 @@ function readSettingsFile(request: SettingsRequest): SettingsFile | undefined {
   throw settingsError([
     {
       text: `the settings file ${path} is not UTF-8`,
-      about: undefined,
       hint: `Save ${path} as UTF-8. For a file in ISO-8859-1, iconv -f ISO-8859-1 -t UTF-8 ${shellWord(path)} prints it so.`,
     },
   ])
@@ -281,7 +278,7 @@ function flagLayer(flags: SettingFlags): Layer {
       key,
       setting.secret === undefined
         ? { value: setting.kind.fromText(text), source, by: 'flag' }
-        : { value: text, source, by: 'file', inFile: { secret: setting.secret } },
+        : { value: text, source, by: 'file', isInFile: true },
     )
   }
   return layer
@@ -299,19 +296,18 @@ function environmentLayer(env: Environment, found: SettingFindings): Layer {
         by: 'environment',
       })
   }
-  for (const [key, secret] of SECRETS) {
-    const file = layer.has(key) ? undefined : secretFileCandidate(key, secret, env)
+  for (const [key] of SECRETS) {
+    const file = layer.has(key) ? undefined : secretFileCandidate(key, env)
     if (file !== undefined) layer.set(key, file)
   }
   found.problems.push(...unknownNames(env))
   return layer
 }
 
-function secretFileCandidate(key: SettingKey, secret: string, env: Environment): Candidate | undefined {
+function secretFileCandidate(key: SettingKey, env: Environment): Candidate | undefined {
   const name = fileEnvironmentName(key)
   const named = given(env, name)
-  if (named !== undefined)
-    return { value: named, source: `environment ${name}`, by: 'file', inFile: { secret } }
+  if (named !== undefined) return { value: named, source: `environment ${name}`, by: 'file', isInFile: true }
   const folder = given(env, 'CREDENTIALS_DIRECTORY')
   const credential = folder === undefined ? undefined : join(folder, credentialName(key))
   if (credential === undefined || !existsSync(credential)) return undefined
@@ -319,7 +315,7 @@ function secretFileCandidate(key: SettingKey, secret: string, env: Environment):
     value: credential,
     source: `systemd credential ${credentialName(key)}`,
     by: 'credential',
-    inFile: { secret },
+    isInFile: true,
   }
 }
 
@@ -357,7 +353,7 @@ function fileLayer(file: SettingsFile, found: SettingFindings): Layer {
   const layer: Layer = new Map()
   const { risk } = file
   if (risk !== undefined) found.warnings.push(`someone else may change the settings file: ${risk}`)
-  const named: [secret: (typeof SECRETS)[number], path: unknown][] = []
+  const named: [secret: SettingKey, path: unknown][] = []
   for (const [section, content] of Object.entries(parseToml(file))) {
     if (!Object.hasOwn(SECTIONS, section)) {
       const meant = nearestName(section, Object.keys(SECTIONS))
@@ -371,7 +367,7 @@ function fileLayer(file: SettingsFile, found: SettingFindings): Layer {
     } else {
       for (const [name, value] of entriesOf(section, content)) {
         const key = SETTING_LIST.find(([known]) => known === name)?.[0]
-        const secret = SECRETS.find(([known]) => fileKey(known) === name)
+        const secret = SECRETS.find(([known]) => fileKey(known) === name)?.[0]
         if (key !== undefined)
           layer.set(key, { value: tomlValue(value), source: file.path, by: 'file', risk })
         else if (secret === undefined) found.problems.push(unknownKey(name, file.path))
@@ -382,7 +378,7 @@ function fileLayer(file: SettingsFile, found: SettingFindings): Layer {
   for (const [key, secret] of SECRETS) {
     if (layer.has(key) && file.isOpenToOthers) found.warnings.push(openFileWarning(file.path, secret))
   }
-  for (const [[key, secret], path] of named) {
+  for (const [key, path] of named) {
     if (layer.has(key)) {
       const text = `${key} and ${fileKey(key)} are both in ${file.path}: keep one`
       found.problems.push({ text, about: key })
@@ -393,7 +389,7 @@ function fileLayer(file: SettingsFile, found: SettingFindings): Layer {
         source: file.path,
         by: 'file',
         risk,
-        inFile: { secret },
+        isInFile: true,
       })
     }
   }
@@ -426,7 +422,6 @@ function parseToml({ path, text }: SettingsFile): Record<string, unknown> {
     throw settingsError([
       {
         text: `${path} is not TOML at line ${error.line}, column ${error.column}: ${fault}`,
-        about: undefined,
       },
     ])
   }
@@ -457,8 +452,8 @@ function resolveSettings(
 
 function sourceText(candidate: Candidate | undefined): string {
   if (candidate === undefined) return 'default'
-  const { value, source, by, inFile } = candidate
-  return inFile === undefined || by === 'credential' ? source : `${value} (${source})`
+  const { value, source, by, isInFile } = candidate
+  return isInFile && by !== 'credential' ? `${value} (${source})` : source
 }
 
 function keySourceIn(layers: readonly Layer[]): SettingSource {
@@ -472,7 +467,7 @@ function keySourceIn(layers: readonly Layer[]): SettingSource {
  */
 function readCandidate(
   key: SettingKey,
-  { value, source, by, inFile, risk }: Candidate,
+  { value, source, by, isInFile, risk }: Candidate,
   isWinner: boolean,
   within: SettingsRequest,
   found: SettingFindings,
@@ -480,14 +475,14 @@ function readCandidate(
   const { kind, secret } = settingNamed(key)
   let content = value
   let place = source
-  if (inFile !== undefined) {
+  if (isInFile) {
     if (typeof value !== 'string' || value === '') {
       const text = `${fileKey(key)} is ${displayText(value)} in ${source}: expected the path of a file`
       found.problems.push({ text, about: key })
       return undefined
     }
     if (!isWinner || !isRead(key, within)) return undefined
-    content = readSecretFile({ path: value, source, key, by, ...inFile }, within, found)
+    content = readSecretFile({ path: value, source, key, by }, within, found)
     place = `${value} (${source})`
     if (content === undefined) return undefined
   }
@@ -498,7 +493,7 @@ function readCandidate(
       about: key,
     })
   else if (kind.isCommand?.(result) && isRead(key, within)) {
-    const ownFile = inFile && by !== 'credential' ? resolve(within.cwd, String(value)) : undefined
+    const ownFile = isInFile && by !== 'credential' ? resolve(within.cwd, String(value)) : undefined
     const danger = risk ?? (ownFile === undefined ? undefined : foreignAccess(ownFile))
     if (danger !== undefined)
       found.problems.push({
@@ -517,19 +512,18 @@ interface SecretFile {
   path: string
   /** The source of the path. */
   source: string
-  /** The name of the file's content in messages. */
-  secret: string
   /** The setting whose value is in the file. */
   key: SettingKey
   by: SettingSource['by']
 }
 
 function readSecretFile(
-  { path, source, secret, key, by }: SecretFile,
+  { path, source, key, by }: SecretFile,
   { cwd }: KindContext,
   found: SettingFindings,
 ): string | undefined {
   const absolute = resolve(cwd, path)
+  const { secret = key } = settingNamed(key)
   try {
     const value = readFileSync(absolute, 'utf8').trim()
     // systemd lets only the unit read a credential, so that file needs no check.

@@ -1,4 +1,4 @@
-import { CRM_ROLES, type CrmRoles, type RoleObject } from './crm-roles.ts'
+import { CRM_ROLES, type CrmRole, type RoleObject } from './crm-roles.ts'
 import * as kinds from './kinds.ts'
 
 /**
@@ -16,28 +16,20 @@ export const REPORTING_SECTIONS = {
 const ROLE_KIND = kinds.text('the name of a field, as in `crm_fields.name`, or "none"', /^\S(.*\S)?$/s)
 const OBJECT_KIND = kinds.text('the name of a CRM object, as in `crm_objects.name`', /^\S(.*\S)?$/s)
 
-interface RoleSetting {
-  kind: typeof ROLE_KIND
-  default: undefined
-  without: string
-  description: string
-  example: string
-}
+const roleSetting = ({ holds, example }: CrmRole) => ({
+  kind: ROLE_KIND,
+  default: undefined,
+  without: 'guessed',
+  description: `The field with ${holds}.`,
+  example: JSON.stringify(example),
+})
 
 /** One setting for each role, such as `crm.deal.amount`. */
 function roleSettings<O extends RoleObject>(object: O) {
-  const settings = Object.entries(CRM_ROLES[object] as CrmRoles).map(([role, { holds, example }]) => [
-    `crm.${object}.${role}`,
-    {
-      kind: ROLE_KIND,
-      default: undefined,
-      without: 'guessed',
-      description: `The field with ${holds}.`,
-      example: JSON.stringify(example),
-    },
-  ])
+  const roles = Object.entries<CrmRole>(CRM_ROLES[object])
+  const settings = roles.map(([role, about]) => [`crm.${object}.${role}`, roleSetting(about)])
   return Object.fromEntries(settings) as Readonly<
-    Record<`crm.${O}.${string & keyof (typeof CRM_ROLES)[O]}`, RoleSetting>
+    Record<`crm.${O}.${string & keyof (typeof CRM_ROLES)[O]}`, ReturnType<typeof roleSetting>>
   >
 }
 

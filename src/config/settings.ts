@@ -47,6 +47,12 @@ export const SECTIONS = {
   log: 'The log on standard error.',
 } as const
 
+const accessSecret = (what: string) =>
+  kinds.text(
+    `a ${what} of at least 16 and at most 200 printable ASCII characters without spaces`,
+    /^[\x21-\x7e]{16,200}$/,
+  )
+
 /**
  * All settings. The flags, environment variables, documents and `parley init` are derived from this table;
  * config/README.md says how to generate the documents again.
@@ -261,10 +267,7 @@ export const SETTINGS = {
     example: '"unix:/run/parley/acme.sock"',
   },
   'http.token': {
-    kind: kinds.text(
-      'a token of at least 16 and at most 200 printable ASCII characters without spaces',
-      /^[\x21-\x7e]{16,200}$/,
-    ),
+    kind: accessSecret('token'),
     default: undefined,
     without: 'none',
     description:
@@ -284,10 +287,7 @@ export const SETTINGS = {
     example: 'true',
   },
   'http.catalogue_token': {
-    kind: kinds.text(
-      'a token of at least 16 and at most 200 printable ASCII characters without spaces',
-      /^[\x21-\x7e]{16,200}$/,
-    ),
+    kind: accessSecret('token'),
     default: undefined,
     without: 'no catalogue',
     description:
@@ -298,10 +298,7 @@ export const SETTINGS = {
     secret: 'the token of the catalogue',
   },
   'http.nudge_secret': {
-    kind: kinds.text(
-      'a secret of at least 16 and at most 200 printable ASCII characters without spaces',
-      /^[\x21-\x7e]{16,200}$/,
-    ),
+    kind: accessSecret('secret'),
     default: undefined,
     without: 'none',
     description:
