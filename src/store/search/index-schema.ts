@@ -108,23 +108,16 @@ const MEETING_PARTS: readonly IndexedTable[] = [
 const ownKey = (row: string) => `${row}._id`
 
 interface Composition {
+  name: SearchTable
   source: string
   columns: readonly string[]
   parts: readonly IndexedTable[]
 }
 
-function index(name: SearchTable, { source, columns, parts }: Composition): SearchIndex {
-  const objects = [
-    [name, createTable(name, source, columns, parts)] as const,
-    ...parts.flatMap(part => triggers(name, source, columns, part)),
-  ]
-  return {
-    name,
-    source,
-    objects: new Map(objects),
-    fill: fill(name, source, columns, parts),
-    weigh: weigh(source, parts),
-  }
+function index(composed: Composition): SearchIndex {
+  const { name, source, parts } = composed
+  const objects = [[name, createTable(composed)] as const, ...parts.flatMap(part => triggers(composed, part))]
+  return { name, source, objects: new Map(objects), fill: fill(composed), weigh: weigh(composed) }
 }
 
 /**
@@ -132,12 +125,7 @@ function index(name: SearchTable, { source, columns, parts }: Composition): Sear
  * stores column sizes. Without column sizes, `count(*)` on the index fails, and so does a tool that counts the rows of
  * every table.
  */
-function createTable(
-  name: SearchTable,
-  source: string,
-  columns: readonly string[],
-  parts: readonly IndexedTable[],
-): string {
+function createTable({ name, source, columns, parts }: Composition): string {
   const content =
     parts.length === 1 ? `content='${source}', content_rowid='_id', columnsize=0` : "content='', columnsize=1"
   const options = `${content}, tokenize='trigram', detail=none`
@@ -150,12 +138,7 @@ const mark = (name: SearchTable) => `(SELECT indexed_up_to FROM ${MARKS} WHERE n
  * Triggers for rows up to the mark; `fill` indexes later rows. To delete an entry, FTS5 needs its original texts. An
  * index that loses a text becomes outdated (`IndexState`), whichever program edits or deletes the text.
  */
-function triggers(
-  name: SearchTable,
-  source: string,
-  columns: readonly string[],
-  part: IndexedTable,
-): (readonly [string, string])[] {
+function triggers({ name, source, columns }: Composition, part: IndexedTable): (readonly [string, string])[] {
   const { table, ownedBy } = part
   const ownerOf = (row: string) => (ownedBy === undefined ? row : 'o')
   /** SQL that selects the row when it is indexed. */
@@ -213,12 +196,7 @@ function textsOf({ texts }: IndexedTable, columns: readonly string[], row: strin
 }
 
 /** SQL that inserts in the order of the keys: FTS5 flushes its buffer whenever a key is smaller than the key before. */
-function fill(
-  name: SearchTable,
-  source: string,
-  columns: readonly string[],
-  parts: readonly IndexedTable[],
-): string {
+function fill({ name, source, columns, parts }: Composition): string {
   const selects = parts.map(part => {
     const owner = part.ownedBy === undefined ? 'r' : 'o'
     const from =
@@ -236,7 +214,7 @@ function fill(
 /** The cost of indexing a row without its text, expressed in bytes of text. */
 const ROW_BYTES = 64
 
-function weigh(source: string, parts: readonly IndexedTable[]): string {
+function weigh({ source, parts }: Composition): string {
   const weights = parts.map(({ table, texts, ownedBy }) => {
     const row = ownedBy === undefined ? 'o' : 'r'
     const lengths = Object.values(texts).map(column => `coalesce(octet_length(${row}.${quote(column)}), 0)`)
@@ -249,17 +227,20 @@ function weigh(source: string, parts: readonly IndexedTable[]): string {
 }
 
 export const SEARCH_INDICES: readonly SearchIndex[] = [
-  index('search_messages', {
+  index({
+    name: 'search_messages',
     source: 'messages',
     columns: ['subject', 'text'],
     parts: [{ table: 'messages', texts: { subject: 'subject', text: 'text' }, keyed: [], key: ownKey }],
   }),
-  index('search_transcripts', {
+  index({
+    name: 'search_transcripts',
     source: 'transcript_entries',
     columns: ['text'],
     parts: [{ table: 'transcript_entries', texts: { text: 'text' }, keyed: [], key: ownKey }],
   }),
-  index('search_meetings', {
+  index({
+    name: 'search_meetings',
     source: 'meetings',
     columns: ['text', 'detail'],
     parts: MEETING_PARTS,
