@@ -31,15 +31,13 @@ export interface FoundRows {
 }
 
 export function findingsOf(check: string) {
+  const marked =
+    (mark: Finding['mark']) =>
+    (found: string, hint?: string): Finding => ({ mark, check, found, ...(hint && { hint }) })
   return {
     ok: (found: string): Finding => ({ mark: 'ok', check, found }),
-    note: (found: string, hint?: string): Finding => ({ mark: 'note', check, found, ...(hint && { hint }) }),
-    warning: (found: string, hint?: string): Finding => ({
-      mark: 'warning',
-      check,
-      found,
-      ...(hint && { hint }),
-    }),
+    note: marked('note'),
+    warning: marked('warning'),
     wrong: (found: string, status: ExitStatus, hint: string): Finding => ({
       mark: 'wrong',
       check,

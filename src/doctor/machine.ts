@@ -50,13 +50,13 @@ export interface MachineContext {
 
 interface MachineCheck {
   name: string
-  find(context: MachineContext, line: CheckFindings): readonly Finding[]
+  find(context: MachineContext, line: CheckFindings): Iterable<Finding>
 }
 
 /** A check of the database's content. It is left out while no database exists, as before the first backfill. */
 interface ContentCheck {
   name: string
-  findIn(db: Sqlite, line: CheckFindings, context: MachineContext): readonly Finding[]
+  findIn(db: Sqlite, line: CheckFindings, context: MachineContext): Iterable<Finding>
 }
 
 const CHECKS: readonly (MachineCheck | ContentCheck)[] = [

@@ -11,66 +11,44 @@ import type { CheckFindings, Finding } from './finding.ts'
  * Findings about the tables for reports: settings that fit nothing in the CRM, guesses, and guesses that changed of
  * late.
  */
-export function reportFindings(db: Sqlite, line: CheckFindings): Finding[] {
+export function* reportFindings(db: Sqlite, line: CheckFindings): Generator<Finding> {
   const stored = storedReports(db)
-  if (!stored) return []
+  if (!stored) return
   const foreign = foreignReportObjects(db)
   const { deals, conversations } = reportTablesIn(db)
-  const absent =
-    foreign.length === 0
-      ? []
-      : [
-          line.wrong(
-            `there are no tables and views for reports${deals ? ' about conversations' : ''}, since somebody else has made ${foreign.join(', ')}`,
-            EXIT_STATUS.settings,
-            'Rename these tables or views, then run parley backfill or restart parley daemon.',
-          ),
-        ]
-  if (!deals) return absent
-  const waiting = conversations ? waitingKeys(db) : 0
-  const late =
-    waiting === 0
-      ? []
-      : [
-          line.note(
-            `${waiting} changes are not in the tables for reports yet`,
-            'The daemon follows them every half minute, and a backfill at its end.',
-          ),
-        ]
-  const problems = reportProblems(db).map(problem =>
-    line.wrong(problem, EXIT_STATUS.settings, 'Correct the setting, or remove it to let parley guess.'),
-  )
-  const changed = stored.changes.map(({ name, before, after }) =>
-    line.warning(
+  if (foreign.length > 0)
+    yield line.wrong(
+      `there are no tables and views for reports${deals ? ' about conversations' : ''}, since somebody else has made ${foreign.join(', ')}`,
+      EXIT_STATUS.settings,
+      'Rename these tables or views, then run parley backfill or restart parley daemon.',
+    )
+  if (!deals) return
+  for (const problem of reportProblems(db))
+    yield line.wrong(problem, EXIT_STATUS.settings, 'Correct the setting, or remove it to let parley guess.')
+  for (const { name, before, after } of stored.changes)
+    yield line.warning(
       `${name} was ${before ?? 'none'} until lately and is ${after ?? 'none'} now`,
       'Reports from before count other values. If this is right, nothing is to be done.',
-    ),
-  )
+    )
+  if (stored.unknownFields.length > 0)
+    yield line.warning(
+      `no field of ${stored.deals} is known for ${stored.unknownFields.join(', ')}`,
+      'Name each field in the settings, or write "none" for one that there is not.',
+    )
+  if (stored.unknownStages.length > 0)
+    yield line.warning(
+      `nothing says whether deals of these stages are won or lost: ${stored.unknownStages.join(', ')}`,
+      'Name those of won deals in crm.deal.won, and those of lost deals in crm.deal.lost.',
+    )
+  const waiting = conversations ? waitingKeys(db) : 0
+  if (waiting > 0)
+    yield line.note(
+      `${waiting} changes are not in the tables for reports yet`,
+      'The daemon follows them every half minute, and a backfill at its end.',
+    )
   const guesses = guessedSettings(db)
-  const guessed =
-    guesses.length === 0
-      ? []
-      : [line.note(`guessed, as lines for the settings file:\n${settingLines(guesses).join('\n')}`, GUESSED)]
-  const unknown = stored.unknownStages
-  const stages =
-    unknown.length === 0
-      ? []
-      : [
-          line.warning(
-            `nothing says whether deals of these stages are won or lost: ${unknown.join(', ')}`,
-            'Name those of won deals in crm.deal.won, and those of lost deals in crm.deal.lost.',
-          ),
-        ]
-  const fields =
-    stored.unknownFields.length === 0
-      ? []
-      : [
-          line.warning(
-            `no field of ${stored.deals} is known for ${stored.unknownFields.join(', ')}`,
-            'Name each field in the settings, or write "none" for one that there is not.',
-          ),
-        ]
-  return [...absent, ...problems, ...changed, ...fields, ...stages, ...late, ...guessed]
+  if (guesses.length > 0)
+    yield line.note(`guessed, as lines for the settings file:\n${settingLines(guesses).join('\n')}`, GUESSED)
 }
 
 const GUESSED =

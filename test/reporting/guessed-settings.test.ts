@@ -43,7 +43,7 @@ function stages(
 }
 
 const linesOf = ({ db }: TemporaryStore) => {
-  const [note] = reportFindings(db, findingsOf('reports')).filter(({ mark }) => mark === 'note')
+  const [note] = [...reportFindings(db, findingsOf('reports'))].filter(({ mark }) => mark === 'note')
   return note?.found.slice(note.found.indexOf('\n') + 1) ?? ''
 }
 const won = (store: TemporaryStore) =>

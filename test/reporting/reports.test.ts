@@ -386,7 +386,7 @@ describe('the settings of reports', () => {
       'crm.deal.won or crm.deal.lost names Sales/Wno, which is no stage. There are: Renewals/Renewed, Sales/Lost, Sales/Talk, Sales/Won.',
       'crm.renewal_pipelines names Again, which is no pipeline. There are: Sales, Renewals.',
     ])
-    const found = reportFindings(store.db, findingsOf('reports'))
+    const found = [...reportFindings(store.db, findingsOf('reports'))]
     expect(found.filter(({ mark }) => mark === 'wrong').map(({ found: text }) => text)).toEqual(problems)
     expect(value(store, 'crm.deal.amount')).toEqual({ value: null, is_guessed: 0 })
   })
@@ -402,7 +402,7 @@ describe('the settings of reports', () => {
       'crm.deal.won and crm.deal.lost both name Sales/Lost: expected one of them to name it.',
       'crm.sales_pipelines and crm.renewal_pipelines both name Sales: expected one of them to name it.',
     ])
-    const found = reportFindings(store.db, findingsOf('reports'))
+    const found = [...reportFindings(store.db, findingsOf('reports'))]
     expect(found.filter(({ mark }) => mark === 'wrong').map(({ found: text }) => text)).toEqual(problems)
   })
 
@@ -411,7 +411,7 @@ describe('the settings of reports', () => {
     deals({ d: { name: 'A' } })
     const warnings = async (env: Readonly<Record<string, string>>) => {
       await update(env)
-      const found = reportFindings(store.db, findingsOf('reports'))
+      const found = [...reportFindings(store.db, findingsOf('reports'))]
       return found.flatMap(({ mark, found: text }) => (mark === 'warning' ? text : []))
     }
     const missing = 'no field of deal is known for crm.deal.amount, crm.deal.close_date, crm.deal.owner'
@@ -458,7 +458,7 @@ describe('the settings of reports', () => {
     await workspaceUpdateOf(store)
     expect(store.column("SELECT name FROM sqlite_master WHERE name IN ('calendar', 'people')")).toEqual([])
     expect(store.all('SELECT * FROM deals')).toEqual([{ mine: 1 }])
-    expect(reportFindings(store.db, findingsOf('reports'))).toMatchObject([
+    expect([...reportFindings(store.db, findingsOf('reports'))]).toMatchObject([
       {
         mark: 'wrong',
         found: 'there are no tables and views for reports, since somebody else has made deals',
@@ -491,7 +491,7 @@ test('somebody else may have a name of those about conversations, and deals stay
     store.column("SELECT name FROM sqlite_master WHERE name IN ('conversations', 'record_conversations')"),
   ).toEqual([])
   expect(store.column("SELECT name FROM pragma_table_info('people')")).toEqual(['mine'])
-  expect(reportFindings(store.db, findingsOf('reports'))[0]).toMatchObject({
+  expect([...reportFindings(store.db, findingsOf('reports'))][0]).toMatchObject({
     mark: 'wrong',
     found:
       'there are no tables and views for reports about conversations, since somebody else has made people',
