@@ -5,50 +5,28 @@ import { EXIT_STATUS, errorCode, StopError } from '../base/errors.ts'
 import { jsonLine } from '../base/safe-text.ts'
 import { FAULT_KINDS, type Fault } from '../simulator/faults/faults.ts'
 import type { LimitModel, LimitRule } from '../simulator/faults/limits.ts'
-import { ENVELOPES, type Envelope } from '../simulator/http/paging.ts'
+import { ENVELOPES } from '../simulator/http/paging.ts'
 import { keepChanging } from '../simulator/living.ts'
 import type { Simulator, SimulatorOptions } from '../simulator/server.ts'
 import type { CommandDefinition } from './base/command.ts'
 
-interface Flags {
+type Envelopes = NonNullable<SimulatorOptions['envelopes']>
+
+/** The options of the simulator, and the flags whose name or type differs from that of their option. */
+interface Flags
+  extends Omit<SimulatorOptions, 'limit'>,
+    Envelopes,
+    Pick<LimitModel, 'rateHeaders'>,
+    Required<Pick<LimitModel, 'hint'>> {
   port: number
   key: string
   workspace: string
-  seed: number
-  messages?: number
-  meetings?: number
-  deals?: number
-  companies?: number
-  contacts?: number
-  members?: number
-  teams?: number
-  collections?: number
-  playbooks?: number
-  accessLogs?: number
-  customRecords?: number
-  transcriptTurns?: number
-  historyDays?: number
-  tidy?: boolean
-  realistic?: boolean
-  now?: string
   latency: number
   limit?: LimitRule
-  hint: 'retry-after-seconds' | 'retry-after-date' | 'none'
-  rateHeaders?: boolean
   fault: Fault[]
-  meetingList?: Envelope
-  playbookList?: Envelope
-  objectList?: Envelope
-  meetingListId?: 'meeting_id' | 'id'
-  unstatedSingle?: 'bare' | 'data'
-  unreadyResults?: 'empty' | 'not-found'
-  accessLogEndParameter?: string
   overviewsAfter?: number
   security: boolean
   bot: boolean
-  integrations: boolean
-  logRequests?: boolean
-  control?: boolean
   living?: boolean
   json?: boolean
 }
