@@ -68,6 +68,15 @@ export function exitStatusOf(error: unknown): ExitStatus {
   return isFromTheApi ? EXIT_STATUS.apiUnavailable : EXIT_STATUS.fault
 }
 
+/**
+ * The error to report: the reason of the signal in place of an AbortError, with which requests in flight end after the
+ * signal.
+ */
+export function reportedError(error: unknown, signal: AbortSignal): unknown {
+  const isStopped = signal.aborted && error instanceof Error && error.name === 'AbortError'
+  return isStopped ? signal.reason : error
+}
+
 /** Message and hint as one text, for places without room for a separate hint, such as `sync_status`. */
 export function reasonWithHint({ message, hint }: { message: string; hint?: string | undefined }): string {
   if (hint === undefined) return message

@@ -1,5 +1,12 @@
 import { CommanderError } from 'commander'
-import { type CheckStatus, EXIT_STATUS, type ExitStatus, exitStatusOf, ParleyError } from '../base/errors.ts'
+import {
+  type CheckStatus,
+  EXIT_STATUS,
+  type ExitStatus,
+  exitStatusOf,
+  ParleyError,
+  reportedError,
+} from '../base/errors.ts'
 import { jsonLine, safeMultilineText } from '../base/safe-text.ts'
 import type { CommandContext } from '../commands/base/command.ts'
 import { createProgram, hasJsonErrors, isCommand } from './commands.ts'
@@ -31,9 +38,8 @@ export async function runCommandLine(
     await program.parseAsync(isKnown ? argv : [strayOption(argv) ?? commandName], { from: 'user' })
     return status
   } catch (error) {
-    const isStopped = signal.aborted && error instanceof Error && error.name === 'AbortError'
     const line = { command: commandName, argv }
-    const { status, message, hint } = explanationOf(isStopped ? signal.reason : error, line)
+    const { status, message, hint } = explanationOf(reportedError(error, signal), line)
     if (message === undefined) return status
     const lines = [`parley: ${message}`, ...(hint === undefined ? [] : [`hint: ${hint}`])]
     stderr.write(`${safeMultilineText(lines.join('\n'))}\n`)

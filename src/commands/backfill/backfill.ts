@@ -8,9 +8,9 @@ import {
   exitStatusOf,
   ParleyError,
   reasonOf,
+  reportedError,
   StopError,
 } from '../../base/errors.ts'
-import type { Log } from '../../base/log.ts'
 import { jsonLine } from '../../base/safe-text.ts'
 import type { ApiSettings } from '../../config/load-settings.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
@@ -94,61 +94,45 @@ async function runCommand(
     requireApi: true,
     resourceNames: RESOURCE_NAMES,
   })
-  const { resources, leftOut } = await chosenResources(settings.sync.resources, input.options.skip)
-  if (input.options.plan) {
-    const { showPlan } = await import('./plan.ts')
-    const { json = false, workspaceRenamed: isRenamed = false } = input.options
-    return showPlan(context, { settings, resources, leftOut, json, isRenamed })
-  }
-  const { createLog } = await import('../../base/log.ts')
-  const { stderr, env } = context
-  const area = isRedrawable(stderr, env) ? createLiveArea(stderr) : undefined
-  const colour = hasColours(stderr, env)
-  const { level } = settings.log
-  const log = await createLog({ level, pretty: area !== undefined, colour, stream: area ?? context.log })
   const { options } = input
-  return runBackfill({ context, options, settings, resources, leftOut, log, area, colour, onSummary })
+  const chosen = await chosenResources(settings.sync.resources, options.skip)
+  if (options.plan) {
+    const { showPlan } = await import('./plan.ts')
+    const { json = false, workspaceRenamed: isRenamed = false } = options
+    return showPlan(context, { settings, ...chosen, json, isRenamed })
+  }
+  return runBackfill(context, options, { settings, ...chosen, onSummary })
 }
 
 /** What `--json` prints instead of a summary after an error that ended the command early. */
 function errorJson(error: unknown, signal: AbortSignal) {
-  const isStopped = signal.aborted && error instanceof Error && error.name === 'AbortError'
-  const cause: unknown = isStopped ? signal.reason : error
+  const cause = reportedError(error, signal)
   const { code, hint = null } = cause instanceof ParleyError ? cause : { code: 'fault' }
   return { exit_status: exitStatusOf(cause), error: { code, message: reasonOf(cause), hint } }
 }
 
 interface BackfillRun extends ResourceChoice {
-  context: CommandContext
-  options: BackfillOptions
   settings: ApiSettings
-  log: Log
-  area: LiveArea | undefined
-  colour: boolean
   /** Called after the summary was printed. */
   onSummary(): void
 }
 
-async function runBackfill({
-  context,
-  options,
-  settings,
-  resources,
-  leftOut,
-  log,
-  area,
-  colour,
-  onSummary,
-}: BackfillRun): Promise<ExitStatus> {
+async function runBackfill(
+  context: CommandContext,
+  options: BackfillOptions,
+  { settings, resources, leftOut, onSummary }: BackfillRun,
+): Promise<ExitStatus> {
   const [
+    { createLog },
     { openApp },
     { createProgressView },
     { summaryText, summaryJson, summarize },
     { updateSearchIndices },
     { createReportUpdate },
     { maintainAfterBackfill },
-    { logBackfillEnd, saveBackfillEnd },
+    { endReport, logBackfillEnd, saveBackfillEnd },
   ] = await Promise.all([
+    import('../../base/log.ts'),
     import('../../app/app.ts'),
     import('./progress.ts'),
     import('./summary.ts'),
@@ -157,7 +141,11 @@ async function runBackfill({
     import('./maintain-after.ts'),
     import('./end-report.ts'),
   ])
-  const { stdout, stderr, signal } = context
+  const { stdout, stderr, env, signal, version } = context
+  const area = isRedrawable(stderr, env) ? createLiveArea(stderr) : undefined
+  const colour = hasColours(stderr, env)
+  const { level } = settings.log
+  const log = await createLog({ level, pretty: area !== undefined, colour, stream: area ?? context.log })
   const clock = systemClock()
   const cancel = afterGrace(clock, signal, ms => log.warn(STOPPING_MESSAGE, { wait_ms: ms }))
   const isWorkspaceRenamed = options.workspaceRenamed === true
@@ -173,7 +161,6 @@ async function runBackfill({
   })
   // On a terminal the bars and the summary replace the log lines about the start and the end of the backfill.
   const whole = area ? undefined : log
-  const { version } = context
   whole?.info('Backfill started', startFields({ version, pid: process.pid, settings, resources }))
   const served = options.page ? await servePage({ app, settings, log, area, version }) : undefined
   const since = settings.sync.since ?? null
@@ -211,8 +198,9 @@ async function runBackfill({
   }
   try {
     const end = await outcomeOf(work())
-    if (whole) logBackfillEnd(whole, end, { signal, backfill, durationMs: clock.elapsed() - began })
-    await saveBackfillEnd(app, end, signal)
+    const report = endReport(end, signal)
+    if (whole) logBackfillEnd(whole, report, { signal, backfill, durationMs: clock.elapsed() - began })
+    await saveBackfillEnd(app, report)
     if ('error' in end) throw end.error
     return end.result
   } finally {

@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts'
 import { isoInstant } from '../../base/clock.ts'
-import { EXIT_STATUS, type ExitStatus, exitStatusOf, reasonOf } from '../../base/errors.ts'
+import { EXIT_STATUS, type ExitStatus, exitStatusOf, reasonOf, reportedError } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import type { Backfill } from '../../engine/run/backfill.ts'
 import type { BackfillEnd } from '../../store/status/report.ts'
@@ -12,12 +12,13 @@ interface BackfillFacts {
   durationMs: number
 }
 
+export type EndReport = Omit<BackfillEnd, 'ended_at'>
+
 export function logBackfillEnd(
   log: Pick<Log, 'info' | 'error'>,
-  end: { result: ExitStatus } | { error: unknown },
+  { exit_status, reason }: EndReport,
   { signal, backfill, durationMs }: BackfillFacts,
 ): void {
-  const { exit_status, reason } = endReport(end, signal)
   const { requests, throttled, resources } = backfill.progress()
   const sum = (count: 'rowsRead' | 'rowsChanged' | 'rowsDeleted') =>
     resources.reduce((total, { counts }) => total + counts[count], 0)
@@ -40,10 +41,9 @@ export function logBackfillEnd(
  */
 export async function saveBackfillEnd(
   { store, clock }: Pick<App, 'store' | 'clock'>,
-  end: { result: ExitStatus } | { error: unknown },
-  signal: AbortSignal,
+  report: EndReport,
 ): Promise<void> {
-  const noted = JSON.stringify({ ended_at: isoInstant(clock.now()), ...endReport(end, signal) })
+  const noted = JSON.stringify({ ended_at: isoInstant(clock.now()), ...report })
   await store.transaction(() => store.state.setMeta(META.backfillEnd, noted)).catch(() => undefined)
 }
 
@@ -53,16 +53,11 @@ const REASONS: Readonly<Partial<Record<ExitStatus, string>>> = {
   [EXIT_STATUS.unfinished]: 'The run ended before everything was read',
 }
 
-function endReport(
-  end: { result: ExitStatus } | { error: unknown },
-  signal: AbortSignal,
-): Omit<BackfillEnd, 'ended_at'> {
-  const stop = signal.aborted ? signal.reason : undefined
+export function endReport(end: { result: ExitStatus } | { error: unknown }, signal: AbortSignal): EndReport {
   if ('result' in end) {
-    const reason = stop === undefined ? REASONS[end.result] : reasonOf(stop)
+    const reason = signal.aborted ? reasonOf(signal.reason) : REASONS[end.result]
     return { exit_status: end.result, reason: end.result === EXIT_STATUS.done ? null : (reason ?? null) }
   }
-  const isStopped = stop !== undefined && end.error instanceof Error && end.error.name === 'AbortError'
-  const error = isStopped ? stop : end.error
+  const error = reportedError(end.error, signal)
   return { exit_status: exitStatusOf(error), reason: reasonOf(error) }
 }
