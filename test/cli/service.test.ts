@@ -20,9 +20,9 @@ const MACHINE: HostFacts = {
 const GIVEN = { flags: ['--workspace-id', "o'42"], keyFile: undefined }
 
 const install = (machine: Partial<HostFacts>, given: Parameters<typeof installSteps>[1] = GIVEN) =>
-  installSteps('acme', given, { ...MACHINE, ...machine }).map(commandLine)
+  [...installSteps('acme', given, { ...MACHINE, ...machine })].map(commandLine)
 const uninstall = (machine: Partial<HostFacts>) =>
-  uninstallSteps('acme', { ...MACHINE, ...machine }).map(commandLine)
+  [...uninstallSteps('acme', { ...MACHINE, ...machine })].map(commandLine)
 
 test('a service is installed by the commands of the page, in their order', () => {
   expect(

@@ -103,7 +103,7 @@ function machineFor(name: string): HostFacts {
 function runSteps(
   { stdout, env }: CommandContext,
   name: string,
-  steps: readonly Step[],
+  steps: Iterable<Step>,
   { plan = false }: { plan?: boolean },
 ): void {
   const wrong = obstacle(name, {

@@ -32,6 +32,7 @@ const UNITS = [
   'parley-snapshot@.timer',
 ]
 const UNIT_FOLDER = '/etc/systemd/system'
+const INSTALLED_UNITS = UNITS.map(unit => join(UNIT_FOLDER, unit))
 
 export const settingsPath = (name: string) => `/etc/parley/${name}.toml`
 export const databasePath = (name: string) => `${dataFolder(name)}/parley.db`
@@ -48,105 +49,83 @@ export function servicesIn(entries: readonly string[]): string[] {
 }
 
 /** The steps that systemd/README.md gives for a new workspace, with the same paths. */
-export function installSteps(
+export function* installSteps(
   name: string,
-  given: { flags: readonly string[]; keyFile: string | undefined },
-  machine: HostFacts,
-): Step[] {
-  const program = join(machine.installation, 'dist', 'cli.js')
-  const source = (file: string) => join(machine.installation, 'systemd', file)
+  { flags, keyFile }: { flags: readonly string[]; keyFile: string | undefined },
+  { installation, hasPackagedUnits, isBooted, hasSettings }: HostFacts,
+): Generator<Step> {
+  const program = join(installation, 'dist', 'cli.js')
+  const source = (file: string) => join(installation, 'systemd', file)
   const settings = settingsPath(name)
-  return [
-    ...(machine.hasPackagedUnits
-      ? []
-      : [
-          {
-            does: 'the user parley and the group parley-readers',
-            argv: ['install', '-D', '-m', '644', '-t', '/etc/sysusers.d', source('parley.conf')],
-          },
-          { does: 'creates them', argv: ['systemd-sysusers', 'parley.conf'] },
-          { does: 'the units', argv: ['install', '-m', '644', '-t', UNIT_FOLDER, ...UNITS.map(source)] },
-          ...(machine.installation === '/opt/parley'
-            ? []
-            : [
-                {
-                  does: 'with the folder of this program',
-                  argv: [
-                    'sed',
-                    '-i',
-                    `s#/opt/parley/#${machine.installation}/#`,
-                    ...UNITS.map(unit => join(UNIT_FOLDER, unit)),
-                  ],
-                },
-              ]),
-          ...(machine.isBooted ? [{ does: 'makes them known', argv: ['systemctl', 'daemon-reload'] }] : []),
-          {
-            does: 'the user parley may run the program',
-            argv: ['runuser', '-u', 'parley', '-g', 'parley-readers', '--', program, '--version'],
-            isQuiet: true as const,
-            hint: `After an installation with umask 077, let every user enter and read its folders: chmod go+rx ${shellWord(dirname(machine.installation))}; chmod -R go+rX ${shellWord(machine.installation)}`,
-          },
-        ]),
-    ...(given.keyFile === undefined
-      ? []
-      : [
-          {
-            does: 'the API key, which only root can read; systemd passes it to the service',
-            argv: ['install', '-D', '-m', '600', given.keyFile, keyPath(name)],
-          },
-        ]),
-    ...(machine.hasSettings
-      ? []
-      : [
-          {
-            does: given.keyFile === undefined ? 'the settings and the API key' : 'the settings',
-            argv: [program, 'init', '--no-try', '--config', settings, ...given.flags],
-            isQuiet: true as const,
-            ...(given.keyFile === undefined ? {} : { env: { PARLEY_API_KEY_FILE: keyPath(name) } }),
-          },
-        ]),
-    { does: 'everyone may read the settings; the key stays private', argv: ['chmod', '644', settings] },
-    {
-      does: 'the folder of the warehouse',
-      argv: ['install', '-d', '-o', 'parley', '-g', 'parley-readers', '-m', '750', dataFolder(name)],
+  if (!hasPackagedUnits) {
+    yield {
+      does: 'the user parley and the group parley-readers',
+      argv: ['install', '-D', '-m', '644', '-t', '/etc/sysusers.d', source('parley.conf')],
+    }
+    yield { does: 'creates them', argv: ['systemd-sysusers', 'parley.conf'] }
+    yield { does: 'the units', argv: ['install', '-m', '644', '-t', UNIT_FOLDER, ...UNITS.map(source)] }
+    if (installation !== '/opt/parley')
+      yield {
+        does: 'with the folder of this program',
+        argv: ['sed', '-i', `s#/opt/parley/#${installation}/#`, ...INSTALLED_UNITS],
+      }
+    if (isBooted) yield { does: 'makes them known', argv: ['systemctl', 'daemon-reload'] }
+    yield {
+      does: 'the user parley may run the program',
+      argv: ['runuser', '-u', 'parley', '-g', 'parley-readers', '--', program, '--version'],
+      isQuiet: true,
+      hint: `After an installation with umask 077, let every user enter and read its folders: chmod go+rx ${shellWord(dirname(installation))}; chmod -R go+rX ${shellWord(installation)}`,
+    }
+  }
+  if (keyFile !== undefined)
+    yield {
+      does: 'the API key, which only root can read; systemd passes it to the service',
+      argv: ['install', '-D', '-m', '600', keyFile, keyPath(name)],
+    }
+  if (!hasSettings)
+    yield {
+      does: keyFile === undefined ? 'the settings and the API key' : 'the settings',
+      argv: [program, 'init', '--no-try', '--config', settings, ...flags],
+      isQuiet: true,
+      ...(keyFile !== undefined && { env: { PARLEY_API_KEY_FILE: keyPath(name) } }),
+    }
+  yield { does: 'everyone may read the settings; the key stays private', argv: ['chmod', '644', settings] }
+  yield {
+    does: 'the folder of the warehouse',
+    argv: ['install', '-d', '-o', 'parley', '-g', 'parley-readers', '-m', '750', dataFolder(name)],
+  }
+  yield {
+    does: 'checks settings, key and API',
+    argv: [program, 'doctor'],
+    env: {
+      PARLEY_CONFIG: settings,
+      PARLEY_API_KEY_FILE: keyPath(name),
+      PARLEY_DATABASE: databasePath(name),
+      PARLEY_DATABASE_MODE: '0640',
+      PARLEY_HTTP_LISTEN: 'off',
     },
-    {
-      does: 'checks settings, key and API',
-      argv: [program, 'doctor'],
-      env: {
-        PARLEY_CONFIG: settings,
-        PARLEY_API_KEY_FILE: keyPath(name),
-        PARLEY_DATABASE: databasePath(name),
-        PARLEY_DATABASE_MODE: '0640',
-        PARLEY_HTTP_LISTEN: 'off',
-      },
-    },
-    {
-      does: machine.isBooted
-        ? 'starts the service and its daily snapshot, now and at each boot'
-        : 'starts the service and its daily snapshot at each boot',
-      argv: ['systemctl', 'enable', ...(machine.isBooted ? ['--now'] : []), ...unitsOf(name)],
-    },
-  ]
+  }
+  yield {
+    does: `starts the service and its daily snapshot${isBooted ? ', now and' : ''} at each boot`,
+    argv: ['systemctl', 'enable', ...(isBooted ? ['--now'] : []), ...unitsOf(name)],
+  }
 }
 
 /** The reverse of `installSteps`. Settings, key, warehouse, snapshots, user and group stay. */
-export function uninstallSteps(name: string, machine: HostFacts): Step[] {
-  return [
-    {
-      does: 'stops the service and its daily snapshot',
-      argv: ['systemctl', 'disable', ...(machine.isBooted ? ['--now'] : []), ...unitsOf(name)],
-    },
-    ...(machine.hasPackagedUnits || machine.others.length > 0
-      ? []
-      : [
-          {
-            does: 'the units, which no other workspace uses',
-            argv: ['rm', '-f', ...UNITS.map(unit => join(UNIT_FOLDER, unit)), '/etc/sysusers.d/parley.conf'],
-          },
-          ...(machine.isBooted ? [{ does: 'forgets them', argv: ['systemctl', 'daemon-reload'] }] : []),
-        ]),
-  ]
+export function* uninstallSteps(
+  name: string,
+  { hasPackagedUnits, isBooted, others }: HostFacts,
+): Generator<Step> {
+  yield {
+    does: 'stops the service and its daily snapshot',
+    argv: ['systemctl', 'disable', ...(isBooted ? ['--now'] : []), ...unitsOf(name)],
+  }
+  if (hasPackagedUnits || others.length > 0) return
+  yield {
+    does: 'the units, which no other workspace uses',
+    argv: ['rm', '-f', ...INSTALLED_UNITS, '/etc/sysusers.d/parley.conf'],
+  }
+  if (isBooted) yield { does: 'forgets them', argv: ['systemctl', 'daemon-reload'] }
 }
 
 /** The step as a person would type it. */
