@@ -222,7 +222,7 @@ test('a database of an older version is named, with the way to upgrade it, and n
   const { status, stdout, stderr } = await parley(['backfill', '--plan'], { cwd, env })
   expect({ status, stdout }).toEqual({ status: EXIT_STATUS.databaseUnavailable, stdout: '' })
   expect(stderr).toBe(
-    `parley: ${file} is from an older version of parley\nhint: Run parley backfill to upgrade it, or restart the daemon if one runs; then run this command again.\n`,
+    `parley: ${file} is from an older version of parley\nhint: The next start of parley daemon or parley backfill upgrades it.\n`,
   )
   expect(simulator.requests.total()).toBe(0)
 })

@@ -62,7 +62,7 @@ export function readDatabase<T>(options: Omit<OpenOptions, 'mode' | 'readonly'>,
   try {
     return work(db)
   } catch (error) {
-    throw isOlder(error, db, options.migrations) ? olderError(file, error) : databaseError(error, file)
+    throw isOlder(error, db, options.migrations) ? olderWarehouseError(db, error) : databaseError(error, file)
   } finally {
     db.close()
   }
@@ -87,15 +87,6 @@ function isOlder(error: unknown, db: Sqlite, migrations: string | undefined): bo
   return errorCode(error) === 'SQLITE_ERROR' && !appliedMigrations(db).includes(newestMigration(migrations))
 }
 
-function olderError(file: string, cause: unknown): StopError {
-  return new StopError(`${file} was written by an older version of parley`, {
-    code: 'database-older',
-    hint: 'The next start of parley daemon or parley backfill upgrades it.',
-    cause,
-    exitStatus: EXIT_STATUS.databaseUnavailable,
-  })
-}
-
 /**
  * Refuses a database of an older version, for commands that only read. Such a command cannot upgrade the database, and
  * the tables lack columns that this version queries. A database without any migration passes.
@@ -106,10 +97,11 @@ export function refuseOlder(db: Sqlite): void {
   if (newest !== undefined && newest < newestMigration()) throw olderWarehouseError(db)
 }
 
-export function olderWarehouseError(db: Sqlite): StopError {
+export function olderWarehouseError(db: Sqlite, cause?: unknown): StopError {
   return new StopError(`${db.name} is from an older version of parley`, {
     code: 'database-older',
-    hint: 'Run parley backfill to upgrade it, or restart the daemon if one runs; then run this command again.',
+    hint: 'The next start of parley daemon or parley backfill upgrades it.',
+    cause,
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
 }
