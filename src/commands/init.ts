@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { devNull } from 'node:os'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { Option } from 'commander'
@@ -19,7 +18,7 @@ import {
   settingNamed,
 } from '../config/settings.ts'
 import { renderSettingsFile } from '../config/settings-file.ts'
-import { writeNewFile } from '../store/disk/new-files.ts'
+import { replaceFile } from '../store/disk/new-files.ts'
 import type { GuessedSetting } from '../store/reporting/guessed-settings.ts'
 import { ask } from '../terminal/ask.ts'
 import { countText } from '../terminal/wording.ts'
@@ -196,15 +195,11 @@ function refuseExistingFile(path: string, absolute: string, force: boolean): voi
   })
 }
 
-/** Replaces the file atomically: after a failure the earlier file is unchanged. */
 function writePrivateFile(path: string, absolute: string, text: string): void {
-  const unfinished = `${absolute}.${randomUUID()}`
   try {
     mkdirSync(dirname(absolute), { recursive: true, mode: 0o755 })
-    writeNewFile(unfinished, text, 0o600)
-    renameSync(unfinished, absolute)
+    replaceFile(absolute, text, 0o600)
   } catch (error) {
-    if (existsSync(unfinished)) rmSync(unfinished)
     throw new StopError(`${path} cannot be written: ${error instanceof Error ? error.message : error}`, {
       code: 'settings-file-unwritable',
       exitStatus: EXIT_STATUS.settings,

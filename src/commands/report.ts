@@ -1,11 +1,10 @@
-import { readFileSync, rmSync, statSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'
 import { systemClock } from '../base/clock.ts'
 import { EXIT_STATUS, errorCode, StopError } from '../base/errors.ts'
 import { jsonLine } from '../base/safe-text.ts'
-import { partialPath } from '../store/copies/copy-files.ts'
-import { renameDurably, writeNewFile } from '../store/disk/new-files.ts'
+import { replaceFile } from '../store/disk/new-files.ts'
 import {
   type CommandDefinition,
   DATABASE_ONLY,
@@ -49,7 +48,7 @@ export const reportCommand: CommandDefinition<ReportCommandOptions> = {
     if (json) stdout.write(jsonLine(report))
     else if (file === undefined) stdout.write(reportHtml(report))
     else {
-      replaceFile(file, reportHtml(report), settings.database.mode)
+      writeReport(file, reportHtml(report), settings.database.mode)
       stdout.write(`Wrote ${name}. ${report.completeness}\n`)
     }
     return EXIT_STATUS.done
@@ -94,17 +93,11 @@ function refuseFile(file: string, database: string, isReport: (html: string) => 
 const refusal = (message: string, hint: string) =>
   new StopError(message, { code: 'report-refused', hint, exitStatus: EXIT_STATUS.usage })
 
-/**
- * Replaces the file atomically: after a failure the earlier file is unchanged.
- * @throws StopError (exit status 73) after a failure
- */
-function replaceFile(file: string, html: string, mode: number): void {
-  const unfinished = partialPath(file)
+/** @throws StopError (exit status 73) when the file cannot be written */
+function writeReport(file: string, html: string, mode: number): void {
   try {
-    writeNewFile(unfinished, html, mode)
-    renameDurably(unfinished, file)
+    replaceFile(file, html, mode)
   } catch (error) {
-    rmSync(unfinished, { force: true })
     throw new StopError(`${file} cannot be written (${errorCode(error) ?? 'unknown'})`, {
       code: 'report-unwritable',
       hint: 'Choose another file, or run parley as a user who can write there.',

@@ -69,7 +69,7 @@ const PLATFORM: Readonly<Record<string, readonly string[]>> = {
     'store/changes/noted-changes.ts',
     'store/store.ts',
     'base/json.ts',
-    'commands/init.ts',
+    'store/disk/new-files.ts',
   ],
   randomBytes: ['store/copies/copy-files.ts'],
   setImmediate: [

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import {
   closeSync,
   constants,
@@ -7,6 +8,7 @@ import {
   mkdirSync,
   openSync,
   renameSync,
+  rmSync,
   type Stats,
   writeFileSync,
 } from 'node:fs'
@@ -34,6 +36,18 @@ export function writeNewFile(path: string, content: string | Uint8Array, mode: n
     fsyncSync(file)
   } finally {
     closeSync(file)
+  }
+}
+
+/** Replaces a file atomically: after a failure the earlier file is unchanged. @throws the error of the system */
+export function replaceFile(path: string, content: string, mode: number): void {
+  const unfinished = `${path}.${randomUUID()}`
+  try {
+    writeNewFile(unfinished, content, mode)
+    renameDurably(unfinished, path)
+  } catch (error) {
+    rmSync(unfinished, { force: true })
+    throw error
   }
 }
 
