@@ -7,6 +7,7 @@ import {
 } from '../../dictionary/crm-tables.ts'
 import type { DescribedKind, DescribedTable } from '../../dictionary/described-table.ts'
 import { type DictionaryRow, describedTable, dictionaryRows } from '../../dictionary/dictionary.ts'
+import { placeholders } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { createMeta, META } from '../sync/meta.ts'
 import { type CrmField, formOf } from './columns.ts'
@@ -72,9 +73,7 @@ export const DIGEST_KEY_RANGE = [DIGEST_KEY_PREFIX, `${META.dictionary}!`] as co
 
 /** A statement that writes a row of the dictionary. */
 export const inserter = (prepare: Prepare) =>
-  prepare(
-    `REPLACE INTO data_dictionary (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')})`,
-  )
+  prepare(`REPLACE INTO data_dictionary (${COLUMNS.join(', ')}) VALUES (${placeholders(COLUMNS.length)})`)
 
 interface ObjectRow {
   name: string

@@ -1,6 +1,6 @@
 import { errorCode } from '../../base/errors.ts'
 import { TABLES } from '../../catalog/catalog.ts'
-import { quote } from '../database/sql.ts'
+import { literal, quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import type { View } from '../views/replace.ts'
@@ -165,7 +165,7 @@ function nameOfTarget({ target }: Pick<CrmField, 'target'>, id: string): string 
   // SQLite ends SQL text at a NUL, so this object cannot be named in it.
   if (object === null || object.includes('\u0000')) return id
   const fields = NAME_FIELDS.map(field => `nullif(n.fields ->> '${field}', '')`).join(', ')
-  const name = `SELECT coalesce(${fields}) FROM crm_records n WHERE n.object = '${object.replaceAll("'", "''")}' AND n.id = ${id}`
+  const name = `SELECT coalesce(${fields}) FROM crm_records n WHERE n.object = ${literal(object)} AND n.id = ${id}`
   return `coalesce((${name}), ${id})`
 }
 

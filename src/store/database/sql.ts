@@ -5,9 +5,9 @@ export function quote(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** A text as an SQL literal. */
+/** A text as an SQL literal. A NUL, at which SQLite ends a statement, is replaced: the text then matches nothing. */
 export function literal(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`
+  return `'${text.replaceAll("'", "''").replaceAll('\0', '\uFFFD')}'`
 }
 
 export function placeholders(count: number): string {
@@ -23,10 +23,6 @@ export function isRow(columns: readonly string[]): string {
 export function isLive({ kind }: Pick<Table, 'kind'>): string {
   return kind === 'entity' ? '_deleted_at IS NULL' : 'true'
 }
-
-/** SQL text. A NUL, at which SQLite ends a statement, is replaced: the text then matches nothing. */
-export const textLiteral = (value: string): string =>
-  `'${value.replaceAll("'", "''").replaceAll('\0', '\uFFFD')}'`
 
 /** SQL that turns an id as the CRM sent it into the id of a row: UUIDs are in lower case. */
 export const idIn = (value: string): string =>

@@ -1,4 +1,4 @@
-import { textLiteral } from '../database/sql.ts'
+import { literal } from '../database/sql.ts'
 import type { StoredSettings } from './report-settings.ts'
 
 /**
@@ -37,6 +37,6 @@ function statusOutcome(settings: StoredSettings): string {
   const meanings: Record<string, readonly string[]> = stored ? JSON.parse(stored) : {}
   const cases = Object.entries(meanings)
     .filter(([, values]) => values.length > 0)
-    .map(([outcome, values]) => `WHEN x.status IN (${values.map(textLiteral).join(', ')}) THEN '${outcome}'`)
+    .map(([outcome, values]) => `WHEN x.status IN (${values.map(literal).join(', ')}) THEN '${outcome}'`)
   return cases.length === 0 ? 'NULL' : `CASE ${cases.join(' ')} END`
 }

@@ -1,6 +1,6 @@
 import { CRM_ROLES } from '../../config/crm-roles.ts'
 import { createCrmFieldReader, NAME_FIELDS } from '../crm/sql.ts'
-import { idIn, quote, textLiteral } from '../database/sql.ts'
+import { idIn, literal, quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { listsBy } from './derivation.ts'
 import { plain } from './field-guesses.ts'
@@ -54,7 +54,7 @@ export function readDealFacts(
   const meanings = listsBy(told, outcomeOfName)
   meanings.delete('unknown')
   const isOf = (outcome: DealOutcome) =>
-    `x.status IN (${(meanings.get(outcome) ?? []).map(textLiteral).join(', ')})`
+    `x.status IN (${(meanings.get(outcome) ?? []).map(literal).join(', ')})`
   const groups = prepare<DealGroup>(
     `SELECT x.pipeline, x.stage, count(*) AS deals, sum(x.open AND NOT (x.won OR x.lost OR x.closed)) AS open, sum(x.won OR x.lost OR x.closed) AS closed, sum(x.won) AS won,
        sum(x.lost AND NOT x.won) AS lost, min(x.probability) AS least, max(x.probability) AS most
@@ -129,7 +129,7 @@ function recordsOf(
   const probability = fields.find(each => PROBABILITIES.includes(plain(each.name)))?.name
   const parent = fields.find(({ name }) => PIPELINES.includes(plain(name)))?.name
   const json = (name: string | undefined) =>
-    name === undefined || /["\\]/.test(name) ? 'NULL' : `fields ->> ${textLiteral(`$."${name}"`)}`
+    name === undefined || /["\\]/.test(name) ? 'NULL' : `fields ->> ${literal(`$."${name}"`)}`
   const names = ['NULL', 'NULL', ...named.map(each => `nullif(${json(each)}, '')`)]
   const found = prepare<NamedRecord>(
     `SELECT id, coalesce(${names.join(', ')}) AS name, ${finiteReal(json(position))} AS position,

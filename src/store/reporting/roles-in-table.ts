@@ -2,7 +2,7 @@ import { CRM_ROLES, type CrmRoles, type RoleObject } from '../../config/crm-role
 import { type CrmCell, type CrmForm, cellOf, formOf } from '../crm/columns.ts'
 import { createCrmFieldReader } from '../crm/sql.ts'
 import { hasTable } from '../database/existing-tables.ts'
-import { idIn, quote, textLiteral } from '../database/sql.ts'
+import { idIn, literal, quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 
 /**
@@ -55,10 +55,10 @@ export function recordSource(db: Sqlite, object: string | null | undefined): Rec
   }
   return {
     object,
-    from: `crm_records t WHERE t.object = ${textLiteral(object)}`,
-    live: `crm_records t WHERE t.object = ${textLiteral(object)} AND t._deleted_at IS NULL`,
+    from: `crm_records t WHERE t.object = ${literal(object)}`,
+    live: `crm_records t WHERE t.object = ${literal(object)} AND t._deleted_at IS NULL`,
     column: field =>
-      fields.has(field) && !/["\\]/.test(field) ? `t.fields ->> ${textLiteral(`$."${field}"`)}` : undefined,
+      fields.has(field) && !/["\\]/.test(field) ? `t.fields ->> ${literal(`$."${field}"`)}` : undefined,
     formOf: form,
     cell: (_, value) => jsonCell(value),
     noted: { table: 'crm_records', column: '_id' },

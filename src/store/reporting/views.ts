@@ -1,6 +1,6 @@
 import type { RoleObject } from '../../config/crm-roles.ts'
 import { NAME_FIELDS } from '../crm/sql.ts'
-import { quote, textLiteral } from '../database/sql.ts'
+import { literal, quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { META, readMeta } from '../sync/meta.ts'
 import type { View } from '../views/replace.ts'
@@ -103,7 +103,7 @@ function reportingFactor(settings: StoredSettings): string {
     ...(currency && { [currency]: 1 }),
   }
   if (!settings.get('crm.deal.currency')) return '1'
-  const cases = Object.entries(rates).map(([code, rate]) => `WHEN ${textLiteral(code)} THEN ${rate}`)
+  const cases = Object.entries(rates).map(([code, rate]) => `WHEN ${literal(code)} THEN ${rate}`)
   return cases.length === 0 ? 'NULL' : `CASE upper(x.currency) ${cases.join(' ')} END`
 }
 
@@ -114,8 +114,8 @@ function dealsView(db: Sqlite, settings: StoredSettings): string {
   const isPercent = `coalesce(p.is_percent, ${readMeta(db, META.percentWithoutPipeline) === 'true' ? 1 : 0})`
   const observed =
     source && stageField
-      ? localDay(`(SELECT max(h.observed_at) FROM crm_record_changes h WHERE h.object = ${textLiteral(source.object)}
-      AND h.record_id = x.id AND h.field = ${textLiteral(stageField)})`)
+      ? localDay(`(SELECT max(h.observed_at) FROM crm_record_changes h WHERE h.object = ${literal(source.object)}
+      AND h.record_id = x.id AND h.field = ${literal(stageField)})`)
       : 'NULL'
   return `
 SELECT d.deal_id, d.deal, d.company_id, d.company, d.pipeline_id, d.pipeline, d.pipeline_kind, d.stage_id, d.stage,
@@ -162,7 +162,7 @@ const NUMBERS_OF_DEALS = ['meetings', 'mails', 'mails_in', 'mails_out', 'engaged
 const DAYS_OF_DEALS = ['first_meeting_day', 'last_day', 'last_theirs_day', 'last_two_way_day']
 
 function dealFactsView(settings: StoredSettings): string {
-  const object = textLiteral(settings.get('crm.deal.object') ?? '')
+  const object = literal(settings.get('crm.deal.object') ?? '')
   return `
 SELECT d.*, ${NUMBERS_OF_DEALS.map(name => `CAST(coalesce(a.${name}, 0) AS INTEGER) AS ${name}`).join(', ')},
   ${DAYS_OF_DEALS.map(name => `a.${name}`).join(', ')},

@@ -1,5 +1,5 @@
 import { hasColumn } from '../database/existing-tables.ts'
-import { idIn, quote, textLiteral } from '../database/sql.ts'
+import { idIn, literal, quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import type { View } from './replace.ts'
 
@@ -124,7 +124,7 @@ const idInJson = (json: string) =>
 /** SQL for the id or name in a field of a record. JSON that is nested too deep counts as having none. */
 const fieldIn = (record: string, field: string) =>
   idInJson(
-    `(CASE WHEN json_valid(${record}.fields) THEN CAST((${record}.fields -> ${textLiteral(`$."${field}"`)}) AS TEXT) END)`,
+    `(CASE WHEN json_valid(${record}.fields) THEN CAST((${record}.fields -> ${literal(`$."${field}"`)}) AS TEXT) END)`,
   )
 
 /** SQL that leaves out changes which only write a UUID in another letter case. */
@@ -142,7 +142,7 @@ const columnsWith = ({ name }: Stages) => {
 /** One row per stay in a stage: the stage in which each deal was first read, then each change that parley observed. */
 function stageHistory(stages: Stages | undefined): string {
   if (!stages) return NO_STAGES
-  const field = textLiteral(stages.field)
+  const field = literal(stages.field)
   // Selects the column itself: with min(), the column of the view would have no declared type.
   const firstChange = (after = '') =>
     `(SELECT n.observed_at FROM crm_record_changes n

@@ -1,6 +1,6 @@
 import { tableNamed } from '../../../catalog/catalog.ts'
 import type { Derivation } from '../../../declare/resource.ts'
-import { quote } from '../../database/sql.ts'
+import { placeholders, quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 import { createPartsMerge } from './parts.ts'
 import { createMessageTexts, type MessageCopy, type TextResult } from './texts.ts'
@@ -53,7 +53,7 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
   const insert = prepare(
     `INSERT INTO ${target} (header_message_id, ${columns.join(', ')}, text_state, _text_from, text, _first_seen_at,
        _synced_at)
-     VALUES (?, ${columns.map(() => '?').join(', ')}, ?, ?, ?, ?, ?)`,
+     VALUES (${placeholders(columns.length + 6)})`,
   )
   const update = prepare(
     `UPDATE ${target} SET ${columns.map(column => `${column} = ?`).join(', ')}, text_state = ?, _text_from = ?,
