@@ -6,6 +6,7 @@ import { isRow, placeholders, quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import type { PurgeQueue } from '../deletions/purge-queue.ts'
+import type { Difference } from './merge/parts.ts'
 import { replacesCell, replacesExtra } from './replacement.ts'
 import { createShownFields, type ShownBy, type ShownFields } from './shown-fields.ts'
 
@@ -24,9 +25,6 @@ export interface Written {
   /** The stored cells before the write, in column order; undefined for a new row. */
   before?: readonly Cell[]
 }
-
-/** `completed`: rows or values were only added. `replaced`: rows or values were changed or removed. */
-type Difference = 'none' | 'completed' | 'replaced'
 
 /** How the given rows differ from the stored ones, and whether they differ only in fields without a column. */
 interface Comparison {

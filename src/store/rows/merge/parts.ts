@@ -13,12 +13,12 @@ export interface PartsMerge {
   /** Inserts the parts of a new merged row. @param owners keys of the row's copies, in canonical order */
   insert(key: string, owners: readonly string[]): void
   /** Updates the parts of a merged row. Writes only what differs. */
-  refresh(key: string, owners: readonly string[]): PartsChange
+  refresh(key: string, owners: readonly string[]): Difference
   remove(key: string): void
 }
 
 /** `completed`: rows or values were only added. `replaced`: rows or values were changed or removed. */
-export type PartsChange = 'none' | 'completed' | 'replaced'
+export type Difference = 'none' | 'completed' | 'replaced'
 
 export function createPartsMerge(prepare: Prepare, { from, into }: Derivation['parts']): PartsMerge {
   const target = tableNamed(into)
@@ -55,7 +55,7 @@ export function createPartsMerge(prepare: Prepare, { from, into }: Derivation['p
       const parts = owners.flatMap(owner => partsOf.all(owner))
       const wanted = mergedParts(parts, partKey.length)
       const present = mergedParts(stored.all(key), partKey.length)
-      let change: PartsChange = 'none'
+      let change: Difference = 'none'
       for (const [name, cells] of wanted) {
         const before = present.get(name)
         if (before && isDeepStrictEqual(before, cells)) continue
