@@ -17,7 +17,7 @@ import { createPurger, type Purger } from './deletions/purge.ts'
 import { createPurgeQueue, type PurgeQueue } from './deletions/purge-queue.ts'
 import { createSuspicions, type Suspicions } from './deletions/suspicions.ts'
 import { fillDictionary, fillQuestions } from './dictionary/fill-dictionary.ts'
-import { type FileWatch, resolvedPath, watchFile } from './disk/location.ts'
+import { resolvedPath, watchFile } from './disk/location.ts'
 import { createRequests, type Requests } from './file/handed-over.ts'
 import { type HeldLock, lockDatabase } from './file/lock.ts'
 import type { ModeChange } from './file/open.ts'
@@ -225,7 +225,16 @@ function storeOn(db: Sqlite, opened: Opened): OpenStore {
   const { workspace } = opened
   const store = {
     ...createStore({ db, prepare, clock, commit, changes, crmTables, checkpoints, workspace }),
-    close: () => closeAll({ db, file, checkpoints, crmTables, release }),
+    close() {
+      try {
+        crmTables.close()
+        checkpoints.close()
+        if (file.isMoved()) closeMovedDatabase(db)
+        else closeDatabase(db)
+      } finally {
+        release()
+      }
+    },
   }
   try {
     db.transaction(() => {
@@ -243,25 +252,6 @@ function storeOn(db: Sqlite, opened: Opened): OpenStore {
     throw error
   }
   return store
-}
-
-interface Closing {
-  db: Sqlite
-  file: FileWatch
-  checkpoints: Checkpoints
-  crmTables: CrmTables
-  release(): void
-}
-
-function closeAll({ db, file, checkpoints, crmTables, release }: Closing): void {
-  try {
-    crmTables.close()
-    checkpoints.close()
-    if (file.isMoved()) closeMovedDatabase(db)
-    else closeDatabase(db)
-  } finally {
-    release()
-  }
 }
 
 interface StoreParts {
