@@ -34,10 +34,9 @@ import { META } from '../store/sync/meta.ts'
 import { type BackgroundWork, startBackgroundWork } from './background-work.ts'
 import { type CurrentState, reportedState } from './current-state.ts'
 import { startHookWatch } from './hook-watch.ts'
-import { livenessProblem } from './liveness.ts'
 import { createLockKeeper, type LockKeeper } from './lock-keeper.ts'
 import { createMetricSources } from './metric-sources.ts'
-import { readinessProblem } from './readiness.ts'
+import { livenessProblem, readinessProblem } from './readiness.ts'
 import {
   isAccessLost,
   KEY_REFUSED,

@@ -1,10 +1,20 @@
+import { MINUTE_MS } from '../base/clock.ts'
 import type { Unreachable } from '../engine/requests/reachability.ts'
 import { reasonOfState } from '../store/status/report.ts'
 import { GATE_KINDS } from '../store/sync/gates.ts'
 import { dateTimeText } from '../terminal/wording.ts'
 import type { CurrentState } from './current-state.ts'
 
-/** Whether the warehouse follows the API now, for `/readyz` and the metrics. */
+/** Whether the daemon is alive, and whether the warehouse follows the API now: for `/livez`, `/readyz` and the metrics. */
+
+/** A longer write counts as stuck. Even on a slow disk, a commit takes milliseconds and a WAL checkpoint seconds. */
+const STUCK_MS = 5 * MINUTE_MS
+
+/** @returns what is stuck, or undefined. @param blockedMs how long the current write has been running */
+export function livenessProblem(blockedMs: number): string | undefined {
+  if (blockedMs < STUCK_MS) return undefined
+  return `no commit or checkpoint of the database has ended for ${Math.floor(blockedMs / MINUTE_MS)} minutes`
+}
 
 const TROUBLES: Readonly<Record<Unreachable['kind'], string>> = {
   silent: 'no request to the API succeeds',
