@@ -142,10 +142,6 @@ async function clearNote(store: PublicationDuty['store']): Promise<void> {
   await write(store, () => store.state.setMeta(META.publishing, 'null'))
 }
 
-async function write({ transaction }: PublicationDuty['store'], work: () => void): Promise<void> {
-  try {
-    await transaction(work)
-  } catch {
-    // The write fails on a full disk. The log has the same facts.
-  }
-}
+/** The write fails on a full disk. The log has the same facts. */
+const write = ({ transaction }: PublicationDuty['store'], work: () => void): Promise<void> =>
+  transaction(work).catch(() => undefined)

@@ -130,9 +130,7 @@ async function clearReport(store: SnapshotDuty['store']): Promise<void> {
 }
 
 async function saveReport(store: SnapshotDuty['store'], report: SnapshotReport | null): Promise<void> {
-  try {
-    await store.transaction(() => store.state.setMeta(META.snapshots, JSON.stringify(report)))
-  } catch {
-    // The write fails on a full disk. The log has the same facts.
-  }
+  const write = () => store.state.setMeta(META.snapshots, JSON.stringify(report))
+  // The write fails on a full disk. The log has the same facts.
+  await store.transaction(write).catch(() => undefined)
 }
