@@ -14,6 +14,7 @@ import { noteRemains, reportRemains } from './remains-report.ts'
 import {
   type ClockTrust,
   clockTrust,
+  instantOf,
   isMissed,
   ON_DISK_UP_TO_BYTES,
   type Rebuild,
@@ -84,8 +85,7 @@ export function isMaintenanceDue({
   store: Pick<OpenStore, 'state'>
   clock: Pick<Clock, 'now'>
 }): boolean {
-  const noted = store.state.meta(META.maintainedAt)
-  const doneAt = noted === undefined ? undefined : Date.parse(noted)
+  const doneAt = instantOf(store.state.meta(META.maintainedAt))
   return isMissed(doneAt, clock.now(), after => nextOccurrence(CALENDAR.maintenance, after))
 }
 
@@ -163,8 +163,7 @@ const TOO_LARGE = `the file is larger than ${ON_DISK_UP_TO_BYTES / 1024 ** 3} Gi
 export function dueRebuild({ store, clock }: Pick<MaintainDeps, 'store' | 'clock'>): Rebuild {
   const remains = store.purger.remains()
   if (!remains.inFile) return 'none'
-  const noted = store.state.meta(META.rebuildTriedAt)
-  const triedAt = noted === undefined ? undefined : Date.parse(noted)
+  const triedAt = instantOf(store.state.meta(META.rebuildTriedAt))
   return rebuildFor({ bytes: remains.bytes, triedAt, now: clock.now() })
 }
 

@@ -18,7 +18,7 @@ import type { PurgeRemains } from '../store/status/report.ts'
 import type { OpenStore } from '../store/store.ts'
 import { META, readNote } from '../store/sync/meta.ts'
 import { noteRemains } from './remains-report.ts'
-import { type Copy, type CopyRules, fatesOf } from './what-to-remove.ts'
+import { type Copy, type CopyRules, fatesOf, instantOf } from './what-to-remove.ts'
 
 /** Removes old copies of the warehouse that parley made, since they may hold content that was purged later. */
 
@@ -227,8 +227,4 @@ async function resetAge(path: string, now: number, warn: Warn): Promise<void> {
       error,
     })
   }
-}
-
-function instantOf(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : Date.parse(text)
 }

@@ -20,6 +20,10 @@ export interface Clocks {
   server: number | undefined
 }
 
+/** A noted instant in ms since the epoch. */
+export const instantOf = (noted: string | undefined): number | undefined =>
+  noted === undefined ? undefined : Date.parse(noted)
+
 export type ClockTrust = 'agreed' | 'unknown' | 'clocks-differ'
 
 /** Retention is counted in days, so a smaller difference does not matter. */
