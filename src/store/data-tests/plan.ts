@@ -83,45 +83,36 @@ const found = (named: readonly string[], from: string): string =>
 
 const SHOWN = 3
 
-function keyTests(table: DescribedTable, { unique, notNull }: Enforced): DataTest[] {
+function* keyTests(table: DescribedTable, { unique, notNull }: Enforced): Generator<DataTest> {
   const { name } = table
   const key = keyOf(table).map(column => column.name)
   const named = namedBy(table)
   const common = { kind: 'keys', table: name, isPromised: true, reads: [name], named } as const
-  const isUnique = key.length === 0 || unique.has([...key].sort().join())
+  if (key.length > 0 && !unique.has([...key].sort().join()))
+    yield {
+      ...common,
+      columns: key,
+      expected: 'unique',
+      sql: found(
+        named,
+        `(SELECT ${list(key)} FROM ${quote(name)} GROUP BY ${list(key)} HAVING count(*) > 1)`,
+      ),
+    }
   const never = table.columns
     .filter(column => column.nullMeaning === NEVER_NULL && !notNull.has(column.name))
     .map(column => column.name)
+  if (never.length === 0) return
   const isNull = never.map(column => `WHEN ${quote(column)} IS NULL THEN ${literal(column)}`)
   const nullColumn = `(SELECT *, CASE ${isNull.join(' ')} END AS null_column FROM ${quote(name)})`
   const withColumn = [...named, 'null_column']
-  return [
-    ...(isUnique
-      ? []
-      : [
-          {
-            ...common,
-            columns: key,
-            expected: 'unique',
-            sql: found(
-              named,
-              `(SELECT ${list(key)} FROM ${quote(name)} GROUP BY ${list(key)} HAVING count(*) > 1)`,
-            ),
-          },
-        ]),
-    ...(never.length === 0
-      ? []
-      : [
-          {
-            ...common,
-            named: withColumn,
-            isNullTest: true as const,
-            columns: never,
-            expected: 'not NULL',
-            sql: found(withColumn, `${nullColumn} WHERE null_column IS NOT NULL`),
-          },
-        ]),
-  ]
+  yield {
+    ...common,
+    named: withColumn,
+    isNullTest: true,
+    columns: never,
+    expected: 'not NULL',
+    sql: found(withColumn, `${nullColumn} WHERE null_column IS NOT NULL`),
+  }
 }
 
 /**
