@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
+import { listenUntilTestEnds } from '../support/http-server.ts'
 import { emptyFolder, parley, parleyProcess, startParley } from './parley.ts'
 import { placeFor, silentApi, type Test, workspace } from './workspace.ts'
 
@@ -81,10 +82,7 @@ async function webSite(context: Test, status: number): Promise<{ url: string }> 
     response.writeHead(status, { 'content-type': 'text/html' })
     response.end('<!doctype html><title>Welcome</title>')
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  context.onTestFinished(async () => void server.closeAllConnections())
-  const address = server.address()
-  return { url: `http://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}` }
+  return { url: await listenUntilTestEnds(server, context.onTestFinished) }
 }
 
 test.concurrent('an address where nothing listens ends with 69', async () => {

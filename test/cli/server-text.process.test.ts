@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { column, startDaemon } from '../daemon/cli-daemon.ts'
+import { listenUntilTestEnds } from '../support/http-server.ts'
 import { parley } from './parley.ts'
 import { backfilled } from './workspace.ts'
 
@@ -23,12 +23,7 @@ async function startQuotingApi(): Promise<{ url: string; answers: { status(path:
     response.writeHead(status, { 'content-type': 'application/json' })
     response.end(JSON.stringify(body))
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, answers }
+  return { url: await listenUntilTestEnds(server), answers }
 }
 
 test('no command prints, logs, stores or serves the text of API errors', async context => {

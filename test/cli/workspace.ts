@@ -3,6 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { basename, join } from 'node:path'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
+import { listenUntilTestEnds } from '../support/http-server.ts'
 import { emptyFolder, parley } from './parley.ts'
 
 /** Small enough to be read in a second, with items of every kind. */
@@ -98,17 +99,8 @@ export async function api(test: Test, answer: RequestListener): Promise<OtherApi
     ask()
     answer(request, response)
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  test.onTestFinished(
-    () =>
-      new Promise<void>(resolve => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  )
-  const address = server.address()
-  const port = address !== null && typeof address === 'object' ? address.port : 0
-  return { url: `http://127.0.0.1:${port}`, apiKey: 'demo-key', workspaceId: 'demo-workspace', asked }
+  const url = await listenUntilTestEnds(server, test.onTestFinished)
+  return { url, apiKey: 'demo-key', workspaceId: 'demo-workspace', asked }
 }
 
 /** An API that takes every request and never answers. */

@@ -1,9 +1,9 @@
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
 import { emptyFolder } from '../cli/parley.ts'
+import { listenUntilTestEnds } from '../support/http-server.ts'
 
 /** Small enough to be read in a second or two, with something of everything. */
 const SMALL = { messages: 150, meetings: 12, deals: 8, members: 6, accessLogs: 60, transcriptTurns: 6 }
@@ -22,14 +22,8 @@ export async function serveWorkspace(options: SimulatorOptions = {}): Promise<Si
 
 /** An API that answers as the test says. */
 export async function serveAnswers(answer: RequestListener): Promise<Served> {
-  const server = createServer(answer)
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}`, apiKey: 'demo-key', workspaceId: 'demo-workspace' }
+  const url = await listenUntilTestEnds(createServer(answer))
+  return { url, apiKey: 'demo-key', workspaceId: 'demo-workspace' }
 }
 
 export type Served = Pick<Simulator, 'url' | 'apiKey' | 'workspaceId'>

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { json } from 'node:stream/consumers'
-import { onTestFinished } from 'vitest'
 import type { HookPayload } from '../../src/hooks/call.ts'
+import { listenUntilTestEnds } from '../support/http-server.ts'
 
 export interface ReceivedCall {
   method: string | undefined
@@ -33,15 +33,5 @@ export async function receiver(
     answer(response, calls.length)
   }
   const server = createServer((request, response) => void receive(request, response))
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(
-    () =>
-      new Promise<void>(resolve => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  )
-  const address = server.address()
-  const port = address !== null && typeof address === 'object' ? address.port : 0
-  return { url: `http://127.0.0.1:${port}/services/${TOKEN}`, calls }
+  return { url: `${await listenUntilTestEnds(server)}/services/${TOKEN}`, calls }
 }

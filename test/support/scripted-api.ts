@@ -1,7 +1,5 @@
-import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { onTestFinished } from 'vitest'
+import { listenUntilTestEnds } from './http-server.ts'
 
 /** A real HTTP server with an empty workspace. A test scripts the routes that answer otherwise. */
 export interface ScriptedApi {
@@ -89,14 +87,8 @@ export async function startScriptedApi(): Promise<ScriptedApi> {
       send(response, answer)
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
   const api: ScriptedApi = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: await listenUntilTestEnds(server),
     aheadMs: 0,
     requests,
     on: (route, handler) => {
