@@ -125,7 +125,7 @@ async function runBackfill(
   const [
     { createLog },
     { openApp },
-    { createProgressView },
+    { showProgress },
     { summaryText, summaryJson, summarize },
     { updateSearchIndices },
     { createReportUpdate },
@@ -168,9 +168,9 @@ async function runBackfill(
   const began = clock.elapsed()
   const work = async (): Promise<ExitStatus> => {
     const ended = new AbortController()
-    const progress = createProgressView({ app, backfill, since, log, area, colour, stopping: signal })
+    const deps = { app, backfill, since, log, area, colour, stopping: signal }
     const [shown, end] = await Promise.all([
-      outcomeOf(progress.show(ended.signal)),
+      outcomeOf(showProgress(deps, ended.signal)),
       outcomeOf(backfill.run().finally(() => ended.abort())),
     ])
     const isFinished = 'result' in end && !end.result.interrupted

@@ -1,5 +1,5 @@
 import type { App } from '../../app/app.ts'
-import { type Clock, isoInstant } from '../../base/clock.ts'
+import { isoInstant } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import { resourceNamed } from '../../catalog/catalog.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
@@ -15,11 +15,6 @@ import {
   timeLeft,
   withSample,
 } from './forecast.ts'
-
-/** Shows the progress of a backfill: as bars on a terminal, otherwise as log lines. */
-export interface ProgressView {
-  show(until: AbortSignal): Promise<void>
-}
 
 export interface ProgressDeps {
   app: Pick<App, 'clock' | 'governor' | 'store'>
@@ -44,16 +39,17 @@ const SHOWN_RATE_MS = 10_000
 const COUNT_MS = 1000
 const COUNT_TIME_SHARE = 0.02
 
-export function createProgressView(deps: ProgressDeps): ProgressView {
+/** Shows the progress of a backfill until the signal: as bars on a terminal, otherwise as log lines. */
+export async function showProgress(deps: ProgressDeps, until: AbortSignal): Promise<void> {
   const { app, area } = deps
   const { clock } = app
   const began = clock.elapsed()
-  const survey = createForecastReader(deps)
+  const latestForecast = createForecastReader(deps)
   const log = createProgressLog(deps)
   let samples: readonly AnswerSample[] = []
 
   const overall = (): Overall => {
-    const { progress, outlooks } = survey.latest()
+    const { progress, outlooks } = latestForecast()
     const requests = sumOf(progress, ({ counts }) => counts.requests)
     const throttled = sumOf(progress, ({ counts }) => counts.throttled)
     const run = deps.backfill.progress()
@@ -77,29 +73,25 @@ export function createProgressView(deps: ProgressDeps): ProgressView {
     }
   }
 
-  return {
-    async show(until) {
-      let loggedAt = began
-      while (!until.aborted) {
-        const { progress, outlooks } = survey.latest()
-        if (area && progress.length > 0) {
-          const picture = { ...area.size(), colour: deps.colour }
-          area.draw(drawBars(barsOf(progress, outlooks), overall(), picture))
-        } else if (!area) {
-          log.finished(progress)
-          // `overall` is called at every step, since it also samples the rate.
-          const state = overall()
-          if (clock.elapsed() - loggedAt >= LOG_MS) {
-            log.line(state, { progress, outlooks })
-            loggedAt += LOG_MS
-          }
-        }
-        await clock.sleep(area ? REDRAW_MS : COUNT_MS, until)
+  let loggedAt = began
+  while (!until.aborted) {
+    const { progress, outlooks } = latestForecast()
+    if (area && progress.length > 0) {
+      const picture = { ...area.size(), colour: deps.colour }
+      area.draw(drawBars(barsOf(progress, outlooks), overall(), picture))
+    } else if (!area) {
+      log.finished(progress)
+      // `overall` is called at every step, since it also samples the rate.
+      const state = overall()
+      if (clock.elapsed() - loggedAt >= LOG_MS) {
+        log.line(state, { progress, outlooks })
+        loggedAt += LOG_MS
       }
-      area?.clear()
-      if (!area) log.finished(deps.backfill.progress().resources)
-    },
+    }
+    await clock.sleep(area ? REDRAW_MS : COUNT_MS, until)
   }
+  area?.clear()
+  if (!area) log.finished(deps.backfill.progress().resources)
 }
 
 /** A bar for each unfinished resource for which a request was sent. */
@@ -114,19 +106,17 @@ function barsOf(progress: readonly ResourceProgress[], outlooks: readonly Resour
 
 const UNCOUNTED = { done: 0, total: undefined, isGuess: false }
 
-interface ForecastReader {
-  /** Request and row counts are current; the remaining work is as of the latest count. */
-  latest(): Forecast
-}
-
 /** Both lists have the chosen resources in the same order. */
 interface Forecast {
   progress: readonly ResourceProgress[]
   outlooks: readonly ResourceOutlook[]
 }
 
-/** Counts the remaining work in the database, less often when counting is slow. */
-function createForecastReader({ app, backfill, since }: ProgressDeps): ForecastReader {
+/**
+ * Returns a function that counts the remaining work in the database, less often when counting is slow. In its result,
+ * request and row counts are current; the remaining work is as of the latest count.
+ */
+function createForecastReader({ app, backfill, since }: ProgressDeps): () => Forecast {
   const { clock, store } = app
   const workload = createWorkload(store.prepare)
   let last: Forecast = { progress: [], outlooks: [] }
@@ -140,7 +130,7 @@ function createForecastReader({ app, backfill, since }: ProgressDeps): ForecastR
     const resource = resourceNamed(name)
     const { round, firstCompleteAt } = store.state.get(name)
     const readBefore = firstCompleteAt !== null
-    const question = { resource, round, now: currentInstant(clock), since, readBefore }
+    const question = { resource, round, now: isoInstant(clock.now()), since, readBefore }
     const isOver = (parent: ResourceName) => ended.has(parent) || !chosen.has(parent)
     return {
       resource,
@@ -153,24 +143,20 @@ function createForecastReader({ app, backfill, since }: ProgressDeps): ForecastR
     }
   }
 
-  return {
-    latest() {
-      const began = clock.elapsed()
-      if (began < nextAt) return last
-      const { begun, resources: progress } = backfill.progress()
-      if (!begun) return last
-      const ended = new Set(progress.filter(({ finished }) => finished).map(({ resource }) => resource))
-      const chosen = new Set(progress.map(({ resource }) => resource))
-      last = { progress, outlooks: progress.map(one => outlookOf(one, ended, chosen)) }
-      nextAt = clock.elapsed() + Math.max(COUNT_MS, (clock.elapsed() - began) / COUNT_TIME_SHARE)
-      return last
-    },
+  return () => {
+    const began = clock.elapsed()
+    if (began < nextAt) return last
+    const { begun, resources: progress } = backfill.progress()
+    if (!begun) return last
+    const ended = new Set(progress.filter(({ finished }) => finished).map(({ resource }) => resource))
+    const chosen = new Set(progress.map(({ resource }) => resource))
+    last = { progress, outlooks: progress.map(one => outlookOf(one, ended, chosen)) }
+    nextAt = clock.elapsed() + Math.max(COUNT_MS, (clock.elapsed() - began) / COUNT_TIME_SHARE)
+    return last
   }
 }
 
 const NOTHING_LEFT: Workload = {}
-
-const currentInstant = (clock: Clock) => isoInstant(clock.now())
 
 /** Writes log lines in place of bars. */
 function createProgressLog({ log }: ProgressDeps) {
