@@ -10,7 +10,7 @@ import type { ExportSummary, TableSummary } from '../export/export.ts'
 import { type TableColumn, table } from '../terminal/table.ts'
 import { countText, durationText } from '../terminal/wording.ts'
 import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './base/command.ts'
-import { parseTableNames } from './base/table-names.ts'
+import { parseTableNames } from './base/names.ts'
 import { createTableProgress, shortTableName } from './table-progress.ts'
 
 export interface ExportCommandOptions {

@@ -18,7 +18,7 @@ import {
   loadCommandSettings,
   settingsOfSections,
 } from './base/command.ts'
-import { parseTableNames } from './base/table-names.ts'
+import { parseTableNames } from './base/names.ts'
 import { createTableProgress, shortTableName } from './table-progress.ts'
 
 export interface PublishCommandOptions {

@@ -24,7 +24,7 @@ import {
   loadCommandSettings,
   settingsOfSections,
 } from '../base/command.ts'
-import { parseResourceName } from '../base/resource-name.ts'
+import { namesIn, parseResourceName } from '../base/names.ts'
 import type { BackfillPageDeps } from './backfill-page.ts'
 
 export interface BackfillOptions {
@@ -243,11 +243,7 @@ async function chosenResources(
   skip: string | undefined,
 ): Promise<ResourceChoice> {
   const { sourcesOf, withParents } = await import('../../catalog/catalog.ts')
-  const skipped = (skip ?? '')
-    .split(',')
-    .map(name => name.trim())
-    .filter(name => name !== '')
-    .map(name => parseResourceName(name, RESOURCE_NAMES))
+  const skipped = namesIn(skip ?? '').map(name => parseResourceName(name, RESOURCE_NAMES))
   const wanted = withParents(RESOURCE_NAMES.filter(name => only === undefined || only.includes(name)))
   const missingOf = (name: ResourceName) => sourcesOf(name).find(source => skipped.includes(source))
   const resources = wanted.filter(name => missingOf(name) === undefined)

@@ -22,7 +22,7 @@ import {
   loadCommandSettings,
   settingsOfSections,
 } from '../base/command.ts'
-import { parseTableNames } from '../base/table-names.ts'
+import { parseTableNames } from '../base/names.ts'
 import { ENGINES, type Engine } from './engine-dialects.ts'
 import type { PublishedWhere } from './engine-views.ts'
 

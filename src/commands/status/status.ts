@@ -21,7 +21,7 @@ import {
   notEmpty,
   settingsOfSections,
 } from '../base/command.ts'
-import { parseResourceName } from '../base/resource-name.ts'
+import { parseResourceName } from '../base/names.ts'
 import { statusPage } from './status-text.ts'
 
 export interface StatusOptions {

@@ -1,5 +1,20 @@
+import { InvalidArgumentError } from 'commander'
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { suggestion } from '../../base/nearest-name.ts'
+
+/** The names in the value of an option, which commas separate. */
+export const namesIn = (text: string): string[] =>
+  text
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '')
+
+/** Parses the value of an option that names tables. */
+export function parseTableNames(text: string): readonly string[] {
+  const names = namesIn(text)
+  if (names.length === 0) throw new InvalidArgumentError('Expected table names, separated by commas.')
+  return names
+}
 
 /** @throws StopError (exit status 64) for an unknown name; the hint suggests the nearest name */
 export function parseResourceName<Name extends string>(name: string, names: readonly Name[]): Name {
