@@ -66,26 +66,18 @@ export async function runOrHandOver<T>(
   work: (store: OpenStore) => T,
 ): Promise<HandOverResult<T>> {
   try {
-    return { done: await runHere(order, request, work) }
+    const { openStoreWhenFree } = await import('../store/store.ts')
+    const store = await openStoreWhenFree({ ...order, command: request.kind, pid: process.pid })
+    try {
+      return { done: await store.transaction(() => work(store)) }
+    } finally {
+      store.close()
+    }
   } catch (error) {
     const isHeld = error instanceof StopError && error.code === 'database-locked'
     if (!isHeld) throw error
     const { askWriter } = await import('../store/file/handed-over.ts')
     return { writer: await askWriter(order.path, request, order.clock) }
-  }
-}
-
-async function runHere<T>(
-  order: HandOverOptions,
-  { kind }: NewRequest,
-  work: (store: OpenStore) => T,
-): Promise<T> {
-  const { openStoreWhenFree } = await import('../store/store.ts')
-  const store = await openStoreWhenFree({ ...order, command: kind, pid: process.pid })
-  try {
-    return await store.transaction(() => work(store))
-  } finally {
-    store.close()
   }
 }
 
