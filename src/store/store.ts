@@ -352,11 +352,8 @@ function createStore({
     }),
     reports: createReports({ db, prepare, clock, changes, transaction: commit, commits: commit.commits }),
     crmTables,
-    transaction: Object.assign(<T>(work: () => T) => commit(withCrmTables(work, crmTables)), {
+    transaction: Object.assign(<T>(work: () => T) => commit(withCrmTables(work, crmTables)), commit, {
       aside: <T>(work: () => T) => commit.aside(withCrmTables(work, crmTables)),
-      commits: commit.commits,
-      onCommit: commit.onCommit,
-      blockedMs: commit.blockedMs,
     }),
     attempt: work => commit.attempt(withCrmTables(work, crmTables)),
     waitUntilFree: commit.waitUntilFree,
