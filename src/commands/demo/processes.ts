@@ -56,7 +56,7 @@ export function startSimulatorProcess(
   env: Environment,
   { messages, meetings, deals }: DemoSizes,
   { rate, burst }: Limit,
-  more: readonly string[] = [],
+  more: readonly string[],
 ): ChildProcess {
   const sizes = ['--messages', messages, '--meetings', meetings, '--deals', deals].map(String)
   const behaviour = ['--latency', '15', '--limit', `token-bucket:${rate},${burst}`]
@@ -78,15 +78,11 @@ export async function waitForService(
   throw new Error('parley simulate ended before it listened')
 }
 
-/**
- * Calls the control plane of a simulator: a POST when there is a body, otherwise a GET.
- * @throws Error when the simulator does not accept the call
- */
-export async function controlSimulator(url: string, path: string, body?: unknown): Promise<unknown> {
-  const sent = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
-  const response = await fetch(`${url}/_simulator/${path}`, sent)
+/** Posts to the control plane of a simulator. @throws Error when the simulator does not accept it */
+export async function controlSimulator(url: string, path: string, body: unknown): Promise<void> {
+  const response = await fetch(`${url}/_simulator/${path}`, { method: 'POST', body: JSON.stringify(body) })
   if (!response.ok) throw new Error(`the simulator answers ${response.status} to ${path}`)
-  return response.json()
+  await response.text()
 }
 
 const STDERR = 2
