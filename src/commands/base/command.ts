@@ -133,21 +133,24 @@ export const DATABASE_ONLY = {
   used: ['database.path'],
 } as const satisfies Partial<SettingsRequest>
 
+/** What a command needs of the settings. */
+export type SettingsNeed = Omit<SettingsRequest, 'flags' | 'env' | 'cwd' | 'user'>
+
 /** Loads the settings and prints the warnings on standard error. */
 export function loadCommandSettings(
   context: CommandContext,
   input: CommandInput<object>,
-  need: { requireApi: true; resourceNames?: readonly string[]; tableNames?: readonly string[] },
+  need: SettingsNeed & { requireApi: true },
 ): LoadedSettings<ApiSettings>
 export function loadCommandSettings(
   context: CommandContext,
   input: CommandInput<object>,
-  need: Pick<SettingsRequest, 'requireApi' | 'resourceNames' | 'tableNames' | 'used' | 'secrets'>,
+  need: SettingsNeed,
 ): LoadedSettings
 export function loadCommandSettings(
   { env, cwd, stderr }: CommandContext,
   { flags }: CommandInput<object>,
-  need: Pick<SettingsRequest, 'requireApi' | 'resourceNames' | 'tableNames' | 'used' | 'secrets'>,
+  need: SettingsNeed,
 ): LoadedSettings {
   const loaded = loadSettings({ flags, env, cwd, ...need })
   for (const warning of loaded.warnings) stderr.write(`parley: Warning: ${warning}\n`)

@@ -20,6 +20,7 @@ import {
   type CommandDefinition,
   DATABASE_ONLY,
   loadCommandSettings,
+  type SettingsNeed,
   settingsOfSections,
 } from '../base/command.ts'
 import { parseTableNames } from '../base/names.ts'
@@ -106,7 +107,7 @@ export const schemaCommand: CommandDefinition<SchemaOptions> = {
 }
 
 /** `publish.tables` matters only for a description of published tables that names none. */
-async function settingsFor(options: SchemaOptions): Promise<Parameters<typeof loadCommandSettings>[2]> {
+async function settingsFor(options: SchemaOptions): Promise<SettingsNeed> {
   if (options.tables !== undefined || !OF_PUBLISHED.some(format => options[format])) return DATABASE_ONLY
   const { declaredTableNames } = await import('../../export/chosen-tables.ts')
   return {
