@@ -29,6 +29,11 @@ import type { PublishedWhere } from './engine-views.ts'
 
 /** The output formats that describe the published tables. */
 const OF_PUBLISHED = [...ENGINES, 'ossie'] as const
+const FORMATS = ['json', 'datasette', 'duckdb', ...OF_PUBLISHED] as const
+
+/** The option of an output format, which excludes the others. */
+const formatOption = (format: (typeof FORMATS)[number], about: string) =>
+  new Option(`--${format}`, about).conflicts(FORMATS.filter(other => other !== format))
 
 interface SchemaOptions extends Partial<Record<Engine, boolean>> {
   json?: boolean
@@ -45,24 +50,18 @@ export const schemaCommand: CommandDefinition<SchemaOptions> = {
   arguments: [new Argument('[table]', 'the table or view whose columns to show; default: a list of all')],
   settings: settingsOfSections('database'),
   options: [
-    new Option('--json', 'print all tables with all columns as one JSON object on standard output').conflicts(
-      ['datasette', 'duckdb', 'ossie', ...ENGINES],
-    ),
-    new Option('--datasette', 'print metadata for Datasette as JSON').conflicts([
-      'duckdb',
+    formatOption('json', 'print all tables with all columns as one JSON object on standard output'),
+    formatOption('datasette', 'print metadata for Datasette as JSON'),
+    formatOption('duckdb', 'print SQL that attaches the file in DuckDB and creates typed views'),
+    formatOption(
       'ossie',
-      ...ENGINES,
-    ]),
-    new Option('--duckdb', 'print SQL that attaches the file in DuckDB and creates typed views'),
-    new Option(
-      '--ossie',
       'print the published tables and views for reports, and the metrics, as a semantic model of Apache Ossie 0.1.1: JSON, which is YAML too',
-    ).conflicts(['duckdb', ...ENGINES]),
+    ),
     ...ENGINES.map(engine =>
-      new Option(
-        `--${engine}`,
+      formatOption(
+        engine,
         `print SQL for ${engine}: the live_ and labelled_ views over the tables of parley publish`,
-      ).conflicts(['duckdb', ...ENGINES.filter(other => other !== engine)]),
+      ),
     ),
     new Option(
       '--tables <tables>',
