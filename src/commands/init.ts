@@ -62,25 +62,23 @@ export const initCommand: CommandDefinition<InitOptions> = {
       return EXIT_STATUS.done
     }
     const { path } = settingsFilePath({ flags, env })
-    const absolute = resolve(cwd, path)
     const isForced = options.force === true
-    refuseExistingFile(path, absolute, isForced)
-    const keyFile = `${basename(absolute, extname(absolute))}.key`
+    refuseExistingFile(path, cwd, isForced)
+    const keyFile = `${basename(path, extname(path))}.key`
+    const keyPath = join(dirname(path), keyFile)
     const open = REQUIRED.filter(each => !isGiven(each, flags, env))
     const asked = stdin.isTTY === true && stderr.isTTY === true ? open : []
-    if (asked.includes('api.key'))
-      refuseExistingFile(join(dirname(path), keyFile), join(dirname(absolute), keyFile), isForced)
+    if (asked.includes('api.key')) refuseExistingFile(keyPath, cwd, isForced)
     const answers = new Map<SettingKey, string>()
     for (const key of asked) {
       const answer = await promptFor(key, context)
       if (answer !== '') answers.set(key, answer)
     }
     for (const [key, answer] of answers) {
-      if (key === 'api.key')
-        writePrivateFile(join(dirname(path), keyFile), join(dirname(absolute), keyFile), `${answer}\n`)
+      if (key === 'api.key') writePrivateFile(keyPath, cwd, `${answer}\n`)
       values[key] = JSON.stringify(key === 'api.key' ? keyFile : answer)
     }
-    writePrivateFile(path, absolute, renderSettingsFile(values, guesses))
+    writePrivateFile(path, cwd, renderSettingsFile(values, guesses))
     const missing = open.filter(each => values[each] === undefined)
     const found = settingsFilePath({ flags: {}, env }).path
     if (answers.size === 0 || missing.length > 0 || !options.try) {
@@ -186,8 +184,8 @@ const askPerson = (
 ): Promise<string | undefined> =>
   ask({ ...question, keyboard: stdin, write: part => stderr.write(part), signal })
 
-function refuseExistingFile(path: string, absolute: string, force: boolean): void {
-  if (force || !existsSync(absolute)) return
+function refuseExistingFile(path: string, cwd: string, force: boolean): void {
+  if (force || !existsSync(resolve(cwd, path))) return
   throw new StopError(`${path} already exists and was not changed`, {
     code: 'settings-file-exists',
     exitStatus: EXIT_STATUS.usage,
@@ -195,7 +193,8 @@ function refuseExistingFile(path: string, absolute: string, force: boolean): voi
   })
 }
 
-function writePrivateFile(path: string, absolute: string, text: string): void {
+function writePrivateFile(path: string, cwd: string, text: string): void {
+  const absolute = resolve(cwd, path)
   try {
     mkdirSync(dirname(absolute), { recursive: true, mode: 0o755 })
     replaceFile(absolute, text, 0o600)
