@@ -6,6 +6,7 @@ import {
   dueRebuild,
   type MaintainDeps,
   maintain,
+  warnOfClock,
 } from '../retention/maintain.ts'
 
 export interface SessionControl {
@@ -70,10 +71,6 @@ function createDelayWarning({ clock, log }: MaintainDeps): (due: 'clocks-differ'
   return due => {
     if (isLogged || (due === 'unknown' && clock.elapsed() - began < PATIENCE_MS)) return
     isLogged = true
-    const reason =
-      due === 'clocks-differ'
-        ? "this machine's clock and the API's differ by more than a day: correct this machine's clock"
-        : "the API has not sent its time (Date header), so this machine's clock cannot be checked"
-    log.warn('Maintenance is delayed: nothing is purged while the clock may be wrong', { reason })
+    warnOfClock(log, due)
   }
 }

@@ -77,6 +77,18 @@ export function dueMaintenance(
   return trust === 'agreed' ? 'maintenance' : trust
 }
 
+const CLOCK_REASONS: Readonly<Record<Exclude<ClockTrust, 'agreed'>, string>> = {
+  'clocks-differ':
+    "this machine's clock and the API's differ by more than a day: correct this machine's clock",
+  unknown: "the API has not sent its time (Date header), so this machine's clock cannot be checked",
+}
+
+/** Logs why maintenance that is due does not run. */
+export function warnOfClock(log: Log, due: keyof typeof CLOCK_REASONS): void {
+  const reason = CLOCK_REASONS[due]
+  log.warn('Maintenance is delayed: nothing is purged while the clock may be wrong', { reason })
+}
+
 /** Whether nightly maintenance is due, by this machine's clock alone. */
 export function isMaintenanceDue({
   store,

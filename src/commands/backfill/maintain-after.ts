@@ -5,6 +5,7 @@ import {
   type MaintainDeps,
   maintain,
   rebuildLarge,
+  warnOfClock,
 } from '../../retention/maintain.ts'
 
 /** Limits maintenance, so that an hourly backfill ends in time even when there is much to purge. */
@@ -22,14 +23,7 @@ export async function maintainAfterBackfill(deps: MaintainDeps, server: number |
   const watching = clock.sleep(LIMIT_MS, over.signal).then(() => tooLong.abort())
   try {
     const due = dueMaintenance(deps, server)
-    if (due === 'clocks-differ')
-      log.warn(
-        'Purged nothing: the clocks of this machine and of the API differ by more than a day; correct the clock of this machine',
-      )
-    if (due === 'unknown')
-      log.warn(
-        'Purged nothing: the API has not sent its time (Date header), so the clock of this machine cannot be checked',
-      )
+    if (due === 'clocks-differ' || due === 'unknown') warnOfClock(log, due)
     if (due === 'maintenance') await maintain({ ...deps, signal })
     if (tooLong.signal.aborted && !deps.signal.aborted && isMaintenanceDue(deps))
       log.warn('Maintenance is not complete; the next run continues it', {
