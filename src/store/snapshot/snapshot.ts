@@ -7,7 +7,7 @@ import { partialPath, removePartial, removePartials } from '../copies/copy-files
 import { databaseBusy, databaseError, databaseFault } from '../database/sqlite-errors.ts'
 import { contentBytes } from '../database/whole-copy.ts'
 import { databaseSizes, type FreeBytes, freeOnSlowDisk, requireSpace } from '../disk/disk-space.ts'
-import { resolvedPath } from '../disk/location.ts'
+import { isSameFile, resolvedPath } from '../disk/location.ts'
 import { APPLICATION_ID, readDatabase } from '../file/open.ts'
 import {
   isWarehouse,
@@ -185,8 +185,7 @@ const COMPANIONS = ['-wal', '-shm', '-journal', '-lock']
  */
 async function refuseTarget(database: string, file: string): Promise<void> {
   const [own, there] = [await stat(database), await statOf(file)]
-  const isDatabase = there !== undefined && there.ino === own.ino && there.dev === own.dev
-  if (isDatabase || ['', ...COMPANIONS].some(end => file === `${database}${end}`)) {
+  if (isSameFile(there, own) || ['', ...COMPANIONS].some(end => file === `${database}${end}`)) {
     throw refusal(`${file} belongs to the warehouse itself`, 'Choose another path for the snapshot.')
   }
   await refuseWithoutFolder(file)
@@ -314,7 +313,7 @@ const SYSTEM_CODE = /^(SQLITE_\w+|E(?!RR_)[A-Z0-9]+)$/
  * Turns an error of SQLite or of the system while writing the snapshot into a StopError (73). Returns other errors as
  * they are.
  */
-export function snapshotError(error: unknown, file: string): unknown {
+function snapshotError(error: unknown, file: string): unknown {
   const code = errorCode(error) ?? ''
   if (error instanceof ParleyError || !SYSTEM_CODE.test(code)) return error
   const problem = databaseFault(code, file)?.problem ?? 'writing it failed'
