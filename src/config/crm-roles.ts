@@ -67,7 +67,7 @@ const COMPANY: CrmRole = {
   example: 'company_id',
 }
 
-export const DEAL_ROLES = {
+const DEAL_ROLES = {
   name: {
     holds: 'the name of the deal',
     kinds: ['text'],
@@ -281,7 +281,7 @@ export const DEAL_ROLES = {
   },
 } as const satisfies CrmRoles
 
-export const COMPANY_ROLES = {
+const COMPANY_ROLES = {
   name: {
     holds: 'the name of the company',
     kinds: ['text'],
@@ -303,7 +303,7 @@ export const COMPANY_ROLES = {
   },
 } as const satisfies CrmRoles
 
-export const CONTACT_ROLES = {
+const CONTACT_ROLES = {
   name: {
     holds: 'the name of the person',
     kinds: ['text'],

@@ -10,7 +10,7 @@ export interface User {
 }
 
 /** The user of this process; undefined on a system without numbers of users. */
-export function currentUser(): User | undefined {
+function currentUser(): User | undefined {
   const [uid, gid] = [process.geteuid?.(), process.getegid?.()]
   return uid === undefined || gid === undefined ? undefined : { uid, gid }
 }

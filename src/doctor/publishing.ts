@@ -98,7 +98,7 @@ const NOT_WRITTEN = findingsOf('publish access').note(
 )
 
 /** Whether the next publication would accept what the target has. Pure. */
-export function targetFinding(
+function targetFinding(
   name: string,
   { holds, last, otherLocation }: TargetFacts,
   { identity }: Pick<PublishingContext, 'identity'>,
@@ -128,7 +128,7 @@ export function targetFinding(
 }
 
 /** How old the last publication is. Pure. */
-export function publicationFindings(
+function publicationFindings(
   { last }: Pick<TargetFacts, 'last'>,
   { settings, clock }: Pick<PublishingContext, 'settings' | 'clock'>,
 ): Finding[] {

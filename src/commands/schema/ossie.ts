@@ -20,7 +20,7 @@ import { type PublishedWhere, publishedNames } from './engine-views.ts'
  */
 
 /** The newest released version. The draft of 0.2.0 accepts the same content under its own number. */
-export const OSSIE_VERSION = '0.1.1'
+const OSSIE_VERSION = '0.1.1'
 
 /** Tables that are left out, since they describe parley and not the workspace. */
 const ABOUT_PARLEY: readonly string[] = [

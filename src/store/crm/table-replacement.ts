@@ -154,10 +154,7 @@ function createPublisher({
   prepare,
   states,
   dependentViews,
-}: Pick<
-  CrmTableReplacementDeps,
-  'db' | 'prepare' | 'states' | 'dependentViews'
->): CrmTableReplacement['publish'] {
+}: CrmTableReplacementDeps): CrmTableReplacement['publish'] {
   const fieldsOf = createCrmFieldReader(prepare)
   const setTable = prepare('UPDATE crm_objects SET table_name = ? WHERE name = ? AND table_name IS NOT ?')
   const setColumn = prepare('UPDATE crm_fields SET column_name = ? WHERE object = ? AND name = ?')

@@ -18,7 +18,7 @@ export function ensureViews(db: Sqlite): void {
   replaceViews(db, [...viewStatements(), ...dealViews(db)])
 }
 
-export function viewStatements(): readonly View[] {
+function viewStatements(): readonly View[] {
   return [
     ...[...TABLES.values()].map(liveViewOf),
     view('transcript_words', TRANSCRIPT_WORDS),
