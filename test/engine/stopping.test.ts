@@ -333,6 +333,20 @@ describe('a failing resource', () => {
     expect(trial.logged()).not.toContain('No request to the API succeeds')
   })
 
+  test('failed requests that wait for a retry do not leave the run unfinished when their route is given up', async () => {
+    const api = await startScriptedApi()
+    api.on('/v2/messages', () => v2Page(Array.from({ length: 20 }, (_, number) => message(number))))
+    api.on('/v2/messages/{id}', () => refused(500))
+    const trial = await startTrial(api)
+    const result = await trial.run(['messages', 'message_bodies'], { random: () => 0.3 })
+    expect([result.complete, result.interrupted, outcomeOf(result, 'message_bodies')]).toEqual([
+      false,
+      false,
+      'failed',
+    ])
+    expect(trial.column('SELECT round_open FROM sync_resources WHERE round_open')).toEqual([])
+  })
+
   test('an answer that is too large fails only its request', async () => {
     const api = await startScriptedApi()
     api.on('/v2/messages', () => v2Page([1, 2, 3].map(number => message(number))))

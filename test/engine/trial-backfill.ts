@@ -43,6 +43,8 @@ export interface RunOptions {
   concurrency?: number
   words?: boolean
   endParameter?: string
+  /** For the jitter of retries; 0, so that every retry is made at once, unless it is given. */
+  random?: () => number
   /** Stops new work and the work in progress. */
   signal?: AbortSignal
 }
@@ -114,8 +116,7 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
           governor,
           clock,
           log,
-          // Jitter of zero, so that every retry is made at once.
-          random: () => 0,
+          random: options.random ?? (() => 0),
           options: {
             since: options.since ?? null,
             intervalScale: 1,

@@ -36,15 +36,21 @@ export function withTries({ store }: Pick<EngineContext, 'store'>, task: Task): 
 export const mayTry = ({ store }: Pick<EngineContext, 'store'>, { tryAt }: Task): boolean =>
   tryAt === null || store.dueClock.waitMs(tryAt) === 0
 
-/** Whether a failed request of a source waits until it is made again. */
+/**
+ * Whether a failed request of a source waits until it is made again. In a backfill, the requests of a feed or scope that
+ * waits until the end of the run are not made again.
+ */
 export function hasWaitingRetry(
   { store, backoffs }: Pick<EngineContext, 'store' | 'backoffs'>,
   { feed, keys }: Pick<Source, 'feed' | 'keys'>,
 ): boolean {
   const { dueClock, segments, tasks } = store
   const query = { ...keys, now: dueClock.now(), exceptScopes: backoffs.waitingScopes(feed) }
+  const isInRun = (scope = '') => Number.isFinite(backoffs.waitMs(feed, scope))
   return (
-    segments.of(feed).some(({ tryAt }) => tryAt !== null && dueClock.waitMs(tryAt) > 0) ||
-    tasks.nextTry(feed, query) !== undefined
+    segments
+      .of(feed)
+      .some(({ tryAt, scope }) => tryAt !== null && dueClock.waitMs(tryAt) > 0 && isInRun(scope)) ||
+    (isInRun() && tasks.nextTry(feed, query) !== undefined)
   )
 }
