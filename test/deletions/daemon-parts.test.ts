@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { ResourceName } from '../../src/declare/resource-names.ts'
-import { startTrial } from '../engine/trial-backfill.ts'
+import { message, startTrial } from '../engine/trial-backfill.ts'
 import { startTimed } from '../engine/trial-timed.ts'
-import { refused, type ScriptedAnswer, startScriptedApi, v1Page } from '../support/scripted-api.ts'
+import { refused, type ScriptedAnswer, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
 
 /** Parts of rows, and documents, that go or change in the daemon while no list says so. */
 
@@ -131,4 +131,43 @@ test('the parts of a meeting that was refused for a while are read again as befo
   await goOn(7 * DAY)
   expect(column(WORDS)).toEqual(['corrected words'])
   expect(column('SELECT playbook_name FROM live_playbook_results')).toEqual(['Renamed'])
+})
+
+test('a 404 for a text whose e-mail was deleted after the request was sent is not waited for', async () => {
+  const api = await startScriptedApi()
+  const [kept, removed] = [message(1), message(2)]
+  let listed = [kept, removed]
+  api.on('/v2/messages', ({ query }) => {
+    const ids = query['ids']?.split(',')
+    return v2Page(listed.filter(({ id }) => ids === undefined || ids.includes(id)))
+  })
+  api.on('/v2/messages/{id}', ({ params: [id] }) => {
+    const found = listed.find(one => one.id === id)
+    return found ? { body: { ...found, text: `text of ${id}` } } : refused(404)
+  })
+  const trial = await startTrial(api)
+  await trial.run(['messages', 'message_bodies'])
+  const timed = await startTimed(api, trial, ['messages', 'message_bodies'])
+  const goOn = async (...waits: readonly number[]) => {
+    for (const ms of waits) {
+      timed.passTime(ms)
+      timed.readAgain('messages')
+      await timed.drain()
+      await timed.settle('messages')
+    }
+  }
+  const textsLeft = () => trial.column("SELECT key FROM sync_tasks WHERE feed = 'message_bodies.read'")
+  await trial.store.transaction(() => trial.store.merge.resetText(removed.id))
+  listed = [kept]
+  const inFlight = await timed.ask('message_bodies.read')
+  await goOn(MINUTE, ...HOURS)
+  expect(trial.column('SELECT id FROM message_copies WHERE _deleted_at IS NOT NULL')).toEqual([removed.id])
+  await inFlight.apply()
+  expect(textsLeft()).toEqual([])
+  listed = [kept, removed]
+  await goOn(MINUTE)
+  expect(trial.column('SELECT text FROM live_messages ORDER BY text')).toEqual([
+    `text of ${kept.id}`,
+    `text of ${removed.id}`,
+  ])
 })

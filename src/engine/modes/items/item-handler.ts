@@ -158,11 +158,12 @@ export function dropIfGone(
   { feed, task: { key }, task }: ItemWork,
   { isRefused = false } = {},
 ): boolean {
-  if (feed.partOf === undefined) return false
-  const { table } = feedNamed(feed.partOf).feed
+  const { partOf } = feed
+  // The text of an e-mail is stored in the row of its copy, which no single read reads.
+  const { table } = partOf === undefined ? feed : feedNamed(partOf).feed
   const state = store.stored.state({ table, scope: '', key })
-  const isUnnamed =
-    isRefused && state === 'unknown' && store.tasks.find({ feed: feed.partOf, key }) === undefined
+  const isNamed = () => partOf !== undefined && store.tasks.find({ feed: partOf, key }) !== undefined
+  const isUnnamed = isRefused && state === 'unknown' && !isNamed()
   const isGone = state === 'deleted' || state === 'withheld' || isUnnamed
   if (isGone) store.tasks.remove(task)
   return isGone

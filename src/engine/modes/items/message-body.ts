@@ -13,7 +13,15 @@ import type { Reply } from '../../context/job.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { writeRows } from '../../follow-ups/write.ts'
 import { askLaggingAgain } from '../lagging-answers.ts'
-import { type ItemHandler, type ItemWork, readAgain, recordOf, rowOf, whereOf } from './item-handler.ts'
+import {
+  dropIfGone,
+  type ItemHandler,
+  type ItemWork,
+  readAgain,
+  recordOf,
+  rowOf,
+  whereOf,
+} from './item-handler.ts'
 
 /** The answer is a copy of a message with its text. The text is stored in the merged message. */
 export const bodyAnswer: ItemHandler = { answer: storeBody, absent: bodyAbsent }
@@ -92,6 +100,8 @@ function denyText(context: EngineContext, work: ItemWork, means: Denial): boolea
 }
 
 function bodyAbsent(context: EngineContext, work: ItemWork): void {
+  // A deleted copy may come back, and its text is then read again.
+  if (dropIfGone(context, work)) return
   if (denyText(context, work, 'absent')) return
   context.store.merge.applyText(work.task.key, { state: 'gone' }, context.now())
   bodyAgain(context, work, true)
