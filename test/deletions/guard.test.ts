@@ -5,6 +5,7 @@ import { acceptDeletions } from '../../src/engine/deletions/apply.ts'
 import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/deletion-states.ts'
 import { recordOutcome } from '../../src/engine/run/round-end.ts'
 import { askWriter } from '../../src/store/file/handed-over.ts'
+import { startCrm } from '../engine/crm-world.ts'
 import { message, outcomeOf, startTrial, uuid } from '../engine/trial-backfill.ts'
 import { startTimed, type TimedSources } from '../engine/trial-timed.ts'
 import {
@@ -301,6 +302,25 @@ test('accepted deletions do not count against later ones of the same day in the 
   await goOn(timed, 'members', 6 * HOUR)
   await goOn(timed, 'members', CONFIRM_AFTER_MS)
   expect(live()).toBe(19)
+})
+
+test('accepting the deletion of records ends the hold of the links that went with them', async () => {
+  const records = (count: number, from: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [from + index, { updated: -60 }]))
+  const world = await startCrm({ deal: records(1, 1), company: records(60, 101) })
+  for (let number = 101; number <= 160; number += 1) world.links.add(`deal 1, company ${number}`)
+  const trial = await startTrial(world.api)
+  const chosen = ['crm_objects', 'crm_records', 'crm_record_links'] as const
+  expect((await trial.run(chosen)).complete).toBe(true)
+  world.records['company'] = records(20, 101)
+  world.publish()
+  const held = await trial.run(chosen)
+  expect([outcomeOf(held, 'crm_records'), outcomeOf(held, 'crm_record_links')]).toEqual(['failed', 'failed'])
+  const { context } = await startTimed(world.api, trial, chosen)
+  await trial.store.transaction(() => acceptDeletions(context, 'crm_records'))
+  expect(trial.column('SELECT count(*) FROM crm_record_links')).toEqual([20])
+  expect(trial.column('SELECT held_since FROM sync_resources WHERE held_since IS NOT NULL')).toEqual([])
+  expect(trial.all("SELECT resource, reason FROM sync_status WHERE state = 'failing'")).toEqual([])
 })
 
 test('an acceptance applies to the deletions that are held back now, and does not outlast them', async () => {

@@ -78,25 +78,40 @@ export function acceptDeletions(
   context: ApplyContext,
   resource: ResourceName,
 ): AcceptedDeletions | undefined {
-  const { state, suspicions } = context.store
-  const { heldSince, heldRound, round, reason } = state.get(resource)
+  const { state } = context.store
+  const { heldSince } = state.get(resource)
   if (heldSince === null) return undefined
-  const tables = tablesOfResource(resource)
-  const rows = tables.reduce((sum, { name }) => sum + suspicions.confirmedRows(name).length, 0)
+  const rows = countConfirmed(context, resource)
   applyConfirmed(context, resource)
-  // Otherwise the guard would count the accepted rows, and hold back even a few further deletions of the same day.
-  for (const owner of new Set([
-    resource,
-    ...tables.flatMap(({ cascades }) => cascades.map(({ table }) => ownerOf(table))),
-  ])) {
+  for (const owner of new Set([resource, ...dependantsOf(resource)])) {
+    // Otherwise the guard would count the accepted rows, and hold back even a few further deletions of the same day.
     state.forgetDeleted(owner)
+    // The rows of dependants that were held back too are deleted with the accepted ones.
+    if (countConfirmed(context, owner) === 0) endHold(context, owner)
   }
-  const isConfirming = heldRound === round
-  if (!isConfirming) {
-    state.hold(resource, null)
-    if (reason?.startsWith(HELD_REASON)) state.healthy(resource)
-  }
-  return { rows, isConfirming }
+  return { rows, isConfirming: state.get(resource).heldSince !== null }
+}
+
+function countConfirmed({ store }: ApplyContext, resource: ResourceName): number {
+  return tablesOfResource(resource).reduce(
+    (sum, { name }) => sum + store.suspicions.confirmedRows(name).length,
+    0,
+  )
+}
+
+/** Ends a hold, unless a confirming round is in progress, which ends it. */
+function endHold({ store: { state } }: ApplyContext, resource: ResourceName): void {
+  const { heldSince, heldRound, round, reason } = state.get(resource)
+  if (heldSince === null || heldRound === round) return
+  state.hold(resource, null)
+  if (reason?.startsWith(HELD_REASON)) state.healthy(resource)
+}
+
+/** The resources that lose rows when rows of this resource are deleted, also indirectly. */
+function dependantsOf(resource: ResourceName): ResourceName[] {
+  return tablesOfResource(resource)
+    .flatMap(({ cascades }) => cascades.map(({ table }) => ownerOf(table)))
+    .flatMap(owner => [owner, ...dependantsOf(owner)])
 }
 
 /**
