@@ -251,6 +251,23 @@ describe('a child that cannot be stored', () => {
   })
 })
 
+test('a child that its list repeats without a difference is stored once and is no reject', () => {
+  const rejected: unknown[] = []
+  const report = {
+    drift: () => undefined,
+    reject: (_table: string, item: unknown) => rejected.push(item),
+  }
+  const link = { context_type: 'deal', context_id: 'd', origin: 'DIRECT' }
+  const links = [link, { ...link }, { ...link, note: 'other' }, { ...link, context_id: 'e' }]
+  const item = compileParser(tableNamed('activities'))({ id: 'a', links }, report)
+  const rows = item?.children.get('activity_links') ?? []
+  expect(rows.map(({ cells }) => cells)).toEqual([
+    ['a', 'deal', 'd', 'DIRECT'],
+    ['a', 'deal', 'e', 'DIRECT'],
+  ])
+  expect(rejected).toEqual([{ ...link, note: 'other' }])
+})
+
 describe('fields without a column', () => {
   const message = { id: 'a', header_message_id: 'h', received_at: FIRST, participants: [] }
 

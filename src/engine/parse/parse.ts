@@ -8,7 +8,8 @@ import type { ParseReport } from './report.ts'
 
 /**
  * Turns payloads into rows by the declarations alone, without I/O. A field without a column, or with a value that does
- * not fit its column, goes to `_extra`. An item without identity is rejected. Nothing is dropped.
+ * not fit its column, goes to `_extra`. An item without identity is rejected. Nothing is dropped, except an entry of a
+ * list that repeats an earlier one without a difference.
  */
 
 /** Compiled once per table. `requested`: the scope or key that the request named. */
@@ -233,20 +234,24 @@ function isSameId(value: unknown, requested: Cell | undefined): boolean {
 
 function parseList(compiled: CompiledChild, list: readonly unknown[], place: RowPlace): void {
   const rows = place.work.children.get(compiled.table.name) ?? []
-  const seen = new Set<string>()
+  const seen = new Map<string, ParsedRow>()
   list.forEach((item, position) => {
     const fields = compiled.child.items === 'scalar' && !isJsonObject(item) ? { value: item } : item
     const row = parseRow(compiled, fields, place.work, { position, above: place, received: item })
     if (!row) return
     const key = compiled.key.map(index => row.cells[index]).join('\u0000')
-    if (seen.has(key)) {
+    const stored = seen.get(key)
+    if (stored === undefined) {
+      seen.set(key, row)
+      rows.push(row)
+    } else if (!isEqual(stored, row)) {
       place.work.report.reject(compiled.table.name, item, 'repeated within its parent', place.work.within)
-      return
     }
-    seen.add(key)
-    rows.push(row)
   })
 }
+
+const isEqual = (one: ParsedRow, other: ParsedRow): boolean =>
+  one.extra === other.extra && one.cells.every((cell, index) => cell === other.cells[index])
 
 /** `exact` is false when the cell only approximates the value, which then goes to `_extra` too. */
 interface Converted {
