@@ -180,6 +180,19 @@ describe('a failed request', () => {
   })
 })
 
+test.each(['first read', 'reread'])('a text whose %s has failed is one pending read', async read => {
+  const { api, trial } = await startWorkspace()
+  if (read === 'reread') {
+    await trial.run(TEXTS)
+    const task = { feed: 'message_bodies.read', key: uuid(1), dueAt: trial.store.dueClock.after(0) }
+    await trial.store.transaction(() => trial.store.tasks.add(task))
+  }
+  api.on('/v2/messages/{id}', () => refused(500))
+  expect(outcomeOf(await trial.run(TEXTS), 'message_bodies')).toBe('failed')
+  const pending = "SELECT pending_tasks FROM sync_status WHERE resource = 'message_bodies'"
+  expect(trial.column(pending)).toEqual([1])
+})
+
 describe('a task that is tried again', () => {
   const NOW = '2026-01-01T00:00:00.000Z'
   const LATER = '2026-01-01T00:00:05.000Z'

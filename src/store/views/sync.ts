@@ -1,5 +1,5 @@
 import { CATALOG, tableNamed } from '../../catalog/catalog.ts'
-import { feedsOf, listsOf } from '../../catalog/feeds.ts'
+import { feedsOf, itemsOf, listsOf } from '../../catalog/feeds.ts'
 import type { Feed, Resource, StatusSource } from '../../declare/resource.ts'
 import { quote } from '../database/sql.ts'
 import { API_GATE, FAILURE_KINDS, GATE_KINDS, ROUTE_GATE } from '../sync/gates.ts'
@@ -76,14 +76,24 @@ FROM (
   FROM sync_resources r WHERE resource = '${name}' LIMIT 1
 ) s JOIN (
   SELECT coalesce(sum(waiting AND failures = 0 AND coalesce(deadline, '~') > ${DUE_NOW}), 0) AS waiting,
-    ${openTasks(resource.status)} AS open
+    ${openTasks(resource)} AS open
   FROM sync_tasks WHERE feed >= '${name}.' AND feed < '${name}/' AND (waiting OR round = 0)
 ) w`
 }
 
-/** Leaves out first reads that are tried again: they have a task, but their rows are counted among the pending rows. */
-const openTasks = ({ pending }: StatusSource) =>
-  pending === undefined ? 'count(*)' : 'count(*) FILTER (WHERE waiting OR tries = 0)'
+/**
+ * Leaves out first reads that are tried again or have failed: they have a task, but their rows are counted among the
+ * pending rows.
+ */
+function openTasks(resource: Resource): string {
+  const pending = itemsOf(resource).flatMap(({ feed }) => feed.pending ?? [])
+  const isPending = pending.map(
+    ({ table, key, where }) =>
+      `EXISTS (SELECT 1 FROM ${quote(table)} p WHERE p.${quote(key)} = sync_tasks.key AND ${where})`,
+  )
+  if (isPending.length === 0) return 'count(*)'
+  return `count(*) FILTER (WHERE (failures = 0 AND tries = 0) OR NOT (${isPending.join(' OR ')}))`
+}
 
 /** What the clock of due times shows now (`store/sync/due-clock.ts`). */
 const DUE_NOW = `strftime('%Y-%m-%dT%H:%M:%fZ', 'now',
