@@ -9,6 +9,7 @@ const ESCAPE = String.fromCharCode(27)
 interface Printed {
   complete: boolean
   interrupted: boolean
+  continued_from: string | null
   requests: number
   database: string
   error: { code: string } | null
@@ -140,7 +141,7 @@ test.concurrent('a resource that fails ends with 69 and its reason, the others a
   expect(count(place.file, 'teams')).toBeGreaterThan(0)
 })
 
-test.concurrent('the first signal lets requests in flight finish, and the next run continues from there', async context => {
+test.concurrent('the first signal lets requests in flight finish, and the next run continues from there and says as of when it is complete', async context => {
   const simulator = await workspace(context)
   let release: () => void = () => undefined
   const released = new Promise<void>(resolve => {
@@ -164,8 +165,19 @@ test.concurrent('the first signal lets requests in flight finish, and the next r
   expect(printed(stdout)).toMatchObject({ complete: false, interrupted: true })
   expect(printed(stdout).resources.some(({ rows_live }) => rows_live > 0)).toBe(true)
   expect(stderr).toContain('Run parley backfill again to continue where it stopped.')
-  expect(await parley(['backfill'], place)).toMatchObject({ status: EXIT_STATUS.done })
+  expect(printed(stdout).continued_from).toBeNull()
+  const second = await parley(['backfill', '--json'], place)
+  expect(second.status).toBe(EXIT_STATUS.done)
+  const from = printed(second.stdout).continued_from
+  expect(from).toMatch(/^\d{4}-\d\d-\d\dT/)
+  expect(second.stderr).toContain(`"continued_from":"${from}"`)
+  expect(second.stderr.replaceAll(/\s+/g, ' ')).toMatch(
+    /Complete as of [\d: -]+ UTC, when the interrupted run began that this one has continued\. Run parley backfill again to bring the warehouse up to date\./,
+  )
   expect(count(place.file, 'message_copies')).toBe(simulator.world.truth().count('messages'))
+  const third = await parley(['backfill'], place)
+  expect(third.stdout).not.toContain('Complete as of')
+  expect(third.stderr).not.toContain('continued_from')
 })
 
 test.concurrent('a full disk ends a backfill with status 73, and the next run with free space completes', async context => {

@@ -387,7 +387,7 @@ describe('an interrupted round', () => {
     expect(trial.counted()).toBe(api.requests.length)
   })
 
-  test('the next run continues the round, and does not read the same again', async () => {
+  test('the next run continues the round, does not read the same again, and says from when on it may lack data', async () => {
     const api = await startScriptedApi()
     const asked = signal()
     const interrupt = new AbortController()
@@ -404,13 +404,19 @@ describe('an interrupted round', () => {
     const result = await first
     expect(result.complete).toBe(false)
     expect([outcomeOf(result, 'members'), outcomeOf(result, 'messages')]).toEqual(['complete', 'stopped'])
+    expect(result.continuedFrom).toBeUndefined()
+    const [began] = trial.column('SELECT min(round_started_at) FROM sync_resources')
     const before = api.requests.length
     api.on('/v2/messages', () => v2Page([message(2)]))
-    expect((await trial.run(['members', 'messages'])).complete).toBe(true)
+    const second = await trial.run(['members', 'messages'])
+    expect(second.complete).toBe(true)
+    // The clock of the server, whose `Date` header has whole seconds, may differ a little.
+    expect(Math.abs(Date.parse(second.continuedFrom ?? '') - Date.parse(String(began)))).toBeLessThan(2000)
     expect(api.requests.slice(before).map(({ route, query }) => `${route} ${query['cursor']}`)).toEqual([
       '/v2/messages second',
     ])
     expect(trial.column('SELECT id FROM message_copies ORDER BY 1')).toEqual([uuid(1), uuid(2)])
+    expect((await trial.run(['members', 'messages'])).continuedFrom).toBeUndefined()
   })
 
   test('a run of some resources does not count as a round of the others', async () => {

@@ -37,7 +37,7 @@ export interface BackfillOptions {
 
 export const backfillCommand: CommandDefinition<BackfillOptions> = {
   description:
-    'Reads everything that the API publishes into the warehouse and exits. It can be stopped at any time: the next run continues where it stopped. After a complete run, another run brings the warehouse up to date, except for edited transcripts, which are read again within a week, and edited texts of e-mails, within about 90 days.',
+    'Reads everything that the API publishes into the warehouse and exits. It can be stopped at any time: the next run continues where it stopped, and its summary says as of when the warehouse is complete. After a complete run, another run brings the warehouse up to date, except for edited transcripts, which are read again within a week, and edited texts of e-mails, within about 90 days.',
   settings: [
     ...settingsOfSections('api', 'database', 'sync', 'access_log', 'transcripts', 'search', 'crm'),
     ...settingsOfSections('retention', 'log'),

@@ -8,7 +8,7 @@ import { META } from '../../store/sync/meta.ts'
 
 interface BackfillFacts {
   signal: AbortSignal
-  backfill: Pick<Backfill, 'progress'>
+  backfill: Pick<Backfill, 'progress' | 'result'>
   durationMs: number
 }
 
@@ -20,12 +20,14 @@ export function logBackfillEnd(
   { signal, backfill, durationMs }: BackfillFacts,
 ): void {
   const { requests, throttled, resources } = backfill.progress()
+  const continuedFrom = backfill.result()?.continuedFrom
   const sum = (count: 'rowsRead' | 'rowsChanged' | 'rowsDeleted') =>
     resources.reduce((total, { counts }) => total + counts[count], 0)
   const say = exit_status === EXIT_STATUS.done || signal.aborted ? log.info : log.error
   say('Backfill ended', {
     exit_status,
     ...(reason !== null && { reason }),
+    ...(continuedFrom !== undefined && { continued_from: continuedFrom }),
     requests,
     throttled,
     rows: sum('rowsRead'),

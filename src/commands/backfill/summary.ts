@@ -9,7 +9,7 @@ import type { ResourceResult } from '../../engine/run/backfill-rounds.ts'
 import { databaseBytes } from '../../store/database/whole-copy.ts'
 import { readStatus, type StatusRow } from '../../store/status/status.ts'
 import { indentedNote, table } from '../../terminal/table.ts'
-import { countText, durationText, wrapText } from '../../terminal/wording.ts'
+import { countText, dateTimeText, durationText, wrapText } from '../../terminal/wording.ts'
 
 /** The result of a backfill, printed as text and with `--json`. */
 export interface Summary {
@@ -77,6 +77,7 @@ export function summaryJson({ database, durationMs, result, resources, error }: 
   return {
     complete: result.complete,
     interrupted: result.interrupted,
+    continued_from: result.continuedFrom ?? null,
     duration_ms: Math.round(durationMs),
     requests: result.requests,
     throttled: result.throttled,
@@ -192,8 +193,16 @@ function rejectedSentences({ resources }: Summary): string[] {
   return [`Not stored: ${list.join(', ')}. The table sync_rejects gives the reasons.`]
 }
 
+function continuedSentences({ continuedFrom }: BackfillResult): string[] {
+  if (continuedFrom === undefined) return []
+  const asOf = dateTimeText(continuedFrom)
+  return [
+    `Complete as of ${asOf}, when the interrupted run began that this one has continued. Run parley backfill again to bring the warehouse up to date.`,
+  ]
+}
+
 function nextStepSentences({ result, resources, error }: Summary): string[] {
-  if (result.complete) return []
+  if (result.complete) return continuedSentences(result)
   const failed = resources.filter(({ outcome }) => outcome === 'failed' || outcome === 'stopped')
   if (result.interrupted || failed.length === 0) {
     return ['Run parley backfill again to continue where it stopped.']

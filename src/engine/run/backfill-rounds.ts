@@ -18,11 +18,15 @@ export interface ResourceResult extends RunCounts {
   reason?: string
 }
 
-/** Begins a round for each resource, unless an interrupted backfill has begun it. Returns the ids of the new runs. */
-export function beginRounds(
-  context: EngineContext,
-  chosen: readonly Resource[],
-): ReadonlyMap<ResourceName, number> {
+export interface BegunRounds {
+  /** The ids of the new runs. */
+  runs: ReadonlyMap<ResourceName, number>
+  /** When the interrupted backfill began whose rounds are continued, by this machine's clock. */
+  continuedFrom: string | undefined
+}
+
+/** Begins a round for each resource, unless an interrupted backfill has begun it. */
+export function beginRounds(context: EngineContext, chosen: readonly Resource[]): BegunRounds {
   const { state, runs } = context.store
   const now = context.now()
   const states = chosen.map(({ name }) => state.get(name))
@@ -35,12 +39,15 @@ export function beginRounds(
     if (confirming) suspectAgain(context, resource)
     context.rounds.begin(resource, 'resumable', { at: now, confirming })
   }
-  return new Map(
-    states.map(({ resource, firstCompleteAt }) => [
-      resource,
-      runs.begin(resource, firstCompleteAt === null ? 'history' : 'audit', now),
-    ]),
-  )
+  return {
+    runs: new Map(
+      states.map(({ resource, firstCompleteAt }) => [
+        resource,
+        runs.begin(resource, firstCompleteAt === null ? 'history' : 'audit', now),
+      ]),
+    ),
+    continuedFrom: since,
+  }
 }
 
 interface Ending {

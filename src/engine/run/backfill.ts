@@ -11,7 +11,7 @@ import { nextDueOfDaemonMs } from '../due/due.ts'
 import { sweepTexts } from '../modes/items/text-sweep.ts'
 import { noProgress, type SchedulerProgress, trafficOf } from '../requests/request-counts.ts'
 import { createScheduler, type Scheduler } from '../scheduler/scheduler.ts'
-import { beginRounds, closeRuns, endRound, type ResourceResult } from './backfill-rounds.ts'
+import { type BegunRounds, beginRounds, closeRuns, endRound, type ResourceResult } from './backfill-rounds.ts'
 import { processRequests } from './handed-over.ts'
 import { recordMinutes } from './minute-recorder.ts'
 import { settle } from './round-end.ts'
@@ -49,6 +49,11 @@ export interface BackfillResult {
   complete: boolean
   /** True when the run ended before every resource was read: after a signal, or because new reads kept falling due. */
   interrupted: boolean
+  /**
+   * When the interrupted run began whose rounds this run has continued, by the server's clock: what became new since
+   * then may be missing. Undefined when this run has begun all of its rounds.
+   */
+  continuedFrom: string | undefined
   resources: readonly ResourceResult[]
   requests: number
   throttled: number
@@ -127,7 +132,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     result: () => result,
     serverTime: context.server.nowIfKnown,
     async run() {
-      const runs = await begin(context, chosen, deps.governor.state().ratePerSecond)
+      const { runs, continuedFrom } = await begin(context, chosen, deps.governor.state().ratePerSecond)
       scheduler = createScheduler({
         ...deps,
         context,
@@ -163,7 +168,8 @@ export function createBackfill(deps: BackfillDeps): Backfill {
           store.state.nextRun(name, isoInstant(clock.now() + dueMs))
         }
       })
-      result = resultOf(ended, progress)
+      const asOf = continuedFrom && isoInstant(context.server.from(Date.parse(continuedFrom)))
+      result = resultOf(ended, asOf, progress)
       if (stopped === undefined) return result
       result = { ...result, complete: false, interrupted: false }
       throw stopped
@@ -171,14 +177,14 @@ export function createBackfill(deps: BackfillDeps): Backfill {
   }
 }
 
-/** Begins a round and a run of each resource, and creates its sources. Returns the ids of the runs. */
+/** Begins a round and a run of each resource, and creates its sources. */
 async function begin(
   context: EngineContext,
   { resources, createSources }: ChosenResources,
   perSecond: number,
-): Promise<ReadonlyMap<ResourceName, number>> {
+): Promise<BegunRounds> {
   const { store } = context
-  const runs = await store.transaction(() => {
+  const begun = await store.transaction(() => {
     store.dueClock.note()
     processRequests(context)
     sweepTexts(
@@ -189,7 +195,7 @@ async function begin(
     return beginRounds(context, resources)
   })
   await store.transaction(() => createSources(context))
-  return runs
+  return begun
 }
 
 function isUnread({ runs, backoffs }: EngineContext, name: ResourceName): boolean {
@@ -199,11 +205,13 @@ function isUnread({ runs, backoffs }: EngineContext, name: ResourceName): boolea
 
 function resultOf(
   ended: readonly ResourceResult[],
+  continuedFrom: string | undefined,
   { requests, throttled }: SchedulerProgress,
 ): BackfillResult {
   return {
     complete: ended.every(({ outcome }) => outcome === 'complete' || outcome === 'unavailable'),
     interrupted: ended.some(({ outcome }) => outcome === 'stopped'),
+    continuedFrom,
     resources: ended,
     requests,
     throttled,
