@@ -369,6 +369,27 @@ describe('a failing resource', () => {
   })
 })
 
+test('a resource is backfilling until complete_as_of has its instant, also while others are read', async () => {
+  const api = await startScriptedApi()
+  const trial = await startTrial(api)
+  const seen: Record<string, unknown>[] = []
+  api.on('/v1/members', () => numberedPage([{ id: 'a' }]))
+  api.on('/v2/messages', () => v2Page([message(1)]))
+  api.on('/v2/messages/{id}', () => {
+    seen.push(
+      ...trial.all(`SELECT resource, state, reason, complete_as_of IS NOT NULL AS is_complete FROM sync_status
+        WHERE resource IN ('members', 'messages', 'message_bodies') ORDER BY resource`),
+    )
+    return { body: { ...message(1), text: 'words' } }
+  })
+  expect((await trial.run(['members', 'messages', 'message_bodies'])).complete).toBe(true)
+  expect(seen).toEqual([
+    { resource: 'members', state: 'ok', reason: null, is_complete: 1 },
+    { resource: 'message_bodies', state: 'backfilling', reason: 'Not completely read yet', is_complete: 0 },
+    { resource: 'messages', state: 'ok', reason: null, is_complete: 1 },
+  ])
+})
+
 describe('an interrupted round', () => {
   test('requests that the stop cuts off count for the day, since the API received them', async () => {
     const api = await startScriptedApi()

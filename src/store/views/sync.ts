@@ -41,29 +41,33 @@ const GATE_REASON = closedGate(`CASE g.kind
         .join(' ')} END
     || iif(g.what = '${API_GATE}', '', ' for ' || substr(g.what, ${ROUTE_GATE.length + 1})) || ' since ' || ${clockTime('g.since')} || ' (' || g.reason || '); next try at ' || ${clockTime('g.until')}`)
 
-const STATE = `CASE
+/** Whether the first read goes on. A backfill ends it with its run, which may be hours after the lists were read. */
+const isBackfilling = (resource: Resource) =>
+  `s.first_complete_at IS NULL AND ${completeAsOf(resource)} IS NULL`
+
+const stateOf = (resource: Resource) => `CASE
     WHEN s.failing_since IS NOT NULL THEN 'failing'
     WHEN s.gate IS NOT NULL THEN 'on hold'
     WHEN s.unavailable_since IS NOT NULL THEN 'unavailable'
-    WHEN s.first_complete_at IS NULL THEN 'backfilling'
+    WHEN ${isBackfilling(resource)} THEN 'backfilling'
     WHEN w.waiting > 0 THEN 'waiting'
     ELSE 'ok' END`
 
 /** Every state but `ok` has a reason. A closed gate is the reason unless the resource itself fails. */
-function reasonOf({ status }: Resource): string {
-  const waits = `'Not ready in the API yet: ${status.waitsFor ?? 'answers'} (' || w.waiting || ')'`
+function reasonOf(resource: Resource): string {
+  const waits = `'Not ready in the API yet: ${resource.status.waitsFor ?? 'answers'} (' || w.waiting || ')'`
   return `CASE
     WHEN s.failing_since IS NOT NULL THEN coalesce(s.reason, 'The last run failed')
     WHEN s.gate IS NOT NULL THEN s.gate_reason
     WHEN s.unavailable_since IS NOT NULL THEN coalesce(s.reason, 'This workspace does not offer it')
-    WHEN s.first_complete_at IS NULL THEN coalesce(s.reason, 'Not completely read yet')
+    WHEN ${isBackfilling(resource)} THEN coalesce(s.reason, 'Not completely read yet')
     WHEN w.waiting > 0 THEN ${waits} END`
 }
 
 function statusOf(resource: Resource): string {
   const { name } = resource
   // The LIMIT keeps SQLite from merging the inner query into the outer one, which would repeat a count for each use.
-  return `SELECT ${asText(`'${name}'`)} AS resource, ${asText(STATE)} AS state, ${asText(reasonOf(resource))} AS reason,
+  return `SELECT ${asText(`'${name}'`)} AS resource, ${asText(stateOf(resource))} AS state, ${asText(reasonOf(resource))} AS reason,
   ${asInteger('s.live')} AS rows_live, ${asInteger(deletedRows(resource.status))} AS rows_deleted,
   ${asText(newestOf(resource.status))} AS newest_at, ${freshAsOf(resource)}, ${asText(completeAsOf(resource))} AS complete_as_of,
   ${asInteger('s.live')} AS backfill_done, ${asInteger(totalOf(resource.status))} AS backfill_total,
