@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.ts'
 import { StopError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import type { Environment } from '../config/load-settings.ts'
-import { databaseProblem, problemsOf } from '../health/problems.ts'
+import { databaseProblem, lastingProblems, problemsOf } from '../health/problems.ts'
 import type { AnnouncedNote, ProblemLook } from '../hooks/announcements.ts'
 import { type AnnouncedStorage, type HookWatch, watchProblems } from '../hooks/watch.ts'
 import { resolvedPath } from '../store/disk/location.ts'
@@ -42,7 +42,12 @@ async function lookAt(
 ): Promise<ProblemLook | undefined> {
   try {
     const report = await sources.status()
-    return { at: clock.now(), problems: problemsOf(report, clock.now()), isPartial: false }
+    return {
+      at: clock.now(),
+      problems: problemsOf(report, clock.now()),
+      lasting: lastingProblems(report),
+      isPartial: false,
+    }
   } catch (error) {
     if (!(error instanceof StopError)) throw error
     // A session that opens the database may be creating or upgrading it.

@@ -60,6 +60,18 @@ export function problemsOf(report: StatusReport<ResourceFacts>, now: number): He
 }
 
 /**
+ * @returns the ids of problems that last, also of those that `problemsOf` leaves out because another problem explains
+ * them
+ */
+export function lastingProblems({ resources, publication }: StatusReport<ResourceFacts>): string[] {
+  const ofResources = resources.flatMap(({ resource, failing_since: failing, rejected_since: rejected }) => [
+    ...(failing === null ? [] : [`failing:${resource}`]),
+    ...(rejected === null ? [] : [`rejected:${resource}`]),
+  ])
+  return publication?.is_late ? [...ofResources, 'publication'] : ofResources
+}
+
+/**
  * The problem of a process that cannot read its database, so that there is no report.
  * @param daemon undefined for a process that is no daemon
  * @param since when the process first failed to read the database

@@ -29,6 +29,8 @@ export interface ProblemLook {
   /** In ms since the epoch. */
   at: number
   problems: readonly HealthProblem[]
+  /** Ids of problems that last, also of those that are not in `problems` because another problem explains them. */
+  lasting?: readonly string[]
   /** Whether the database could not be read. Other problems than these may then exist as well. */
   isPartial: boolean
 }
@@ -106,11 +108,16 @@ function textsIn({ problems }: ProblemLook, watched: WatchedProblem) {
   return { kind, what, detail, todo }
 }
 
-/** After a look that could not read the database, a problem that it did not see may still exist. */
+/**
+ * A problem that another one explains still exists. After a look that could not read the database, a problem that it
+ * did not see may still exist.
+ */
 function afterLook(one: WatchedProblem, look: ProblemLook): WatchedProblem {
   const problem = look.problems.find(({ id }) => id === one.id)
   if (problem === undefined)
-    return look.isPartial ? one : { ...one, looks: Math.max(-LOOKS, Math.min(one.looks, 0) - 1) }
+    return look.isPartial || look.lasting?.includes(one.id)
+      ? one
+      : { ...one, looks: Math.max(-LOOKS, Math.min(one.looks, 0) - 1) }
   const seen = { ...one, looks: Math.min(LOOKS, Math.max(one.looks, 0) + 1) }
   if (one.called || one.calling) return seen
   return { ...seen, ...textsIn(look, one), since: problem.since ?? one.since }

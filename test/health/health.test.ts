@@ -3,7 +3,7 @@ import { EXIT_STATUS, reasonWithHint, StopError } from '../../src/base/errors.ts
 import { RESOURCE_NAMES } from '../../src/declare/resource-names.ts'
 import { checkStatus } from '../../src/health/check.ts'
 import { completeSentence } from '../../src/health/completeness.ts'
-import { databaseProblem, problemsOf } from '../../src/health/problems.ts'
+import { databaseProblem, lastingProblems, problemsOf } from '../../src/health/problems.ts'
 import { problemVerdict, verdictOf } from '../../src/health/verdict.ts'
 import { writeError } from '../../src/store/migrations/foreign-objects.ts'
 import type { TrafficSpan } from '../../src/store/status/overview.ts'
@@ -40,6 +40,14 @@ describe('the problems of a warehouse', () => {
     expect(problems({}, { ...row, failing_since: SINCE, state: 'failing' })).toEqual([
       `wait failing:members ${SINCE}`,
     ])
+  })
+
+  test('a problem lasts while another one explains it', () => {
+    const silent = { api: { ...REFUSED, kind: 'silent' } } as const
+    const row = { rejected: 1, rejected_since: SINCE, failing_since: SINCE }
+    expect(problems(silent, row)).toEqual([`wait api:silent ${SINCE}`])
+    expect(lastingProblems(report(silent, row))).toEqual(['failing:members', 'rejected:members'])
+    expect(lastingProblems(report())).toEqual([])
   })
 
   test.each<[string, Partial<StatusReport>, string]>([

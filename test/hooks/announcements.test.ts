@@ -132,6 +132,12 @@ describe('the calls after a look', () => {
     expect(lineOf(after)).toBe('no call; disk 2, database 1')
   })
 
+  test('a problem that lasts, though another one explains it, is not over, and calls no one', () => {
+    const explained = { ...look([problem('api')]), lasting: ['disk'] }
+    expect(lineOf(callsAfter([watched(-1, HEARD)], explained, limits))).toBe('no call; disk -1, api 1')
+    expect(lineOf(callsAfter([watched(1)], explained, limits))).toBe('no call; disk 1, api 1')
+  })
+
   test('recoveries come first, then the most serious problems, as many as may begin', () => {
     const problems = ['a', 'b', 'c'].map(id => problem(id))
     const before = ['c', 'b', 'a'].map(id => ({ ...watched(1), id })).concat(watched(-1, HEARD))
