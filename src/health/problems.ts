@@ -109,9 +109,11 @@ type Todo = Omit<ProblemText, 'what'>
 /** A problem that parley waits out needs a person after this time. */
 const PATIENCE_MS = HOUR_MS
 
+const actsAfter = (since: string): number => Date.parse(since) + PATIENCE_MS
+
 /** @param todo what a person should do after `PATIENCE_MS` */
 function waitThenAct(since: string, now: number, todo: string): Todo {
-  const actsAt = Date.parse(since) + PATIENCE_MS
+  const actsAt = actsAfter(since)
   if (now >= actsAt) return { kind: 'act', todo }
   const until = clockText(isoInstant(actsAt), now)
   return { kind: 'wait', todo: `Nothing to do yet. It needs you if it lasts until ${until}.` }
@@ -229,6 +231,7 @@ function waitingProblem({ code = 'waiting', reason, hint, since }: DaemonReport)
   return { id, kind: 'act', what: WAITS[code] ?? 'The daemon cannot go on', detail, todo, since }
 }
 
+/** An API at fault explains a failure, unless the failure needed a person before. */
 function failingProblems(
   {
     resource,
@@ -242,7 +245,7 @@ function failingProblems(
 ): HealthProblem[] {
   // A resource whose deletions are held back counts as failing too. `heldProblems` reports it.
   if (since === null || heldSince !== null) return []
-  if (api && GATE_KINDS[api.kind].isFault) return []
+  if (api && GATE_KINDS[api.kind].isFault && actsAfter(since) > Date.parse(api.since)) return []
   const why = reason ?? 'The last run failed'
   const problem = { id: `failing:${resource}`, what: `Reading ${resource} fails`, since }
   if (writer?.running !== true) {
@@ -289,13 +292,14 @@ function heldProblems({ resource, reason, deletions_held_since: since }: Resourc
 }
 
 /**
- * A failing resource is left out: it may have a reject for each item that could not be read, and the failure says so.
+ * A failing resource may have a reject for each item that could not be read, and the failure says so. So its rejects
+ * are left out until they need a person.
  */
 function rejectedProblems(
   { resource, rejected, rejected_since: since, failing_since: failingSince }: ResourceFacts,
   now: number,
 ): HealthProblem[] {
-  if (since === null || failingSince !== null) return []
+  if (since === null || (failingSince !== null && actsAfter(since) > now)) return []
   const acting =
     'The table sync_rejects has each item and its reason: look there, and report it to the provider of the API.'
   return [

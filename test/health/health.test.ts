@@ -37,8 +37,20 @@ describe('the problems of a warehouse', () => {
     expect(problemsOf({ ...report(), resources: uncounted }, NOW)[0]?.what).toBe(
       'Items of members could not be stored',
     )
-    expect(problems({}, { ...row, failing_since: SINCE, state: 'failing' })).toEqual([
-      `wait failing:members ${SINCE}`,
+  })
+
+  test('a problem that needs a person stays one when more fails', () => {
+    const at = (minutes: number) => new Date(NOW - minutes * 60_000).toISOString()
+    const rejected = (minutes: number) => ({ rejected: 1, rejected_since: at(minutes), failing_since: SINCE })
+    const failing = `wait failing:members ${SINCE}`
+    expect(problems({}, rejected(59))).toEqual([failing])
+    expect(problems({}, rejected(60))).toEqual([`act rejected:members ${at(60)}`, failing])
+
+    const silent = { api: { ...REFUSED, kind: 'silent' } } as const
+    expect(problems(silent, { failing_since: at(79) })).toEqual([`wait api:silent ${SINCE}`])
+    expect(problems(silent, { failing_since: at(80) })).toEqual([
+      `act failing:members ${at(80)}`,
+      `wait api:silent ${SINCE}`,
     ])
   })
 
