@@ -80,6 +80,21 @@ test.concurrent('a workspace that cannot be read is a row that says why, and no 
   )
 })
 
+test.concurrent('settings that name another workspace than the warehouse holds need a person', async context => {
+  const { file } = await backfilled(context)
+  const folder = emptyFolder()
+  const settings = (id: string) => `[api]\nworkspace_id = "${id}"\n[database]\npath = "${file}"\n`
+  addTo(folder, 'same', settings('demo-workspace'))
+  addTo(folder, 'typo', settings('demo-worksapce'))
+  const { status, stdout } = await statusAll(folder, '--check')
+  expect({ status, stdout }).toEqual({
+    status: 2,
+    stdout: expect.stringMatching(
+      /^CRITICAL: 2 workspaces: 1 needs you, 1 ok\. typo: Needs you: A daemon that starts with these settings ends at once\. .* holds workspace demo-workspace, but the settings name workspace demo-worksapce\. Check api\.workspace_id, /,
+    ),
+  })
+})
+
 test.concurrent('status --all --json has for each workspace what status --json has, without the counts of rows', async context => {
   const { cwd, file } = await backfilled(context)
   const folder = fleetOf({ acme: file })

@@ -17,6 +17,7 @@ import { TIMELINES } from '../../health/completeness.ts'
 import { databaseProblem, type HealthProblem } from '../../health/problems.ts'
 import { type HealthVerdict, problemVerdict } from '../../health/verdict.ts'
 import { PROBLEM_LABELS } from '../../health/wording.ts'
+import { refuseHeldWorkspace } from '../../store/file/workspace.ts'
 import { type ResourceFacts, readUncountedReport, type StatusReport } from '../../store/status/report.ts'
 import { statusInstants } from '../../store/status/status.ts'
 import { fitTable, indentedNote, type RankedColumn } from '../../terminal/table.ts'
@@ -113,7 +114,7 @@ const rankOf = ({ health }: FleetRow) => RANKS.indexOf(health.kind)
 
 function readMember(member: FleetMember, cwd: string, question: CheckQuestion): FleetRow {
   const { name, from } = member
-  const { path, problems } = readPath(member, cwd)
+  const { path, workspaceId, problems } = readUsedSettings(member, cwd)
   const row = (health: HealthVerdict, report: FleetRow['report']): FleetRow => ({
     name,
     settings: from.flags.config ?? '',
@@ -125,7 +126,8 @@ function readMember(member: FleetMember, cwd: string, question: CheckQuestion): 
   if (path === undefined) return row(firstVerdict(problems, question.now), null)
   try {
     const report = readUncountedReport({ path, now: question.now })
-    return row(checkVerdict(report, question, problems), report)
+    const causes = [...problems, ...workspaceProblems(report, workspaceId)]
+    return row(checkVerdict(report, question, causes), report)
   } catch (error) {
     return row(firstVerdict([...problems, unreadableProblem(member, error)], question.now), null)
   }
@@ -136,25 +138,40 @@ function firstVerdict([first, ...others]: readonly HealthProblem[], now: number)
   return problemVerdict(first, others.length, now)
 }
 
+interface UsedSettings {
+  path: string | undefined
+  workspaceId: string | undefined
+  problems: readonly HealthProblem[]
+}
+
 /** Settings that are wrong end the daemon at its next start, so they are a problem even while it runs. */
-function readPath(
-  { from }: FleetMember,
-  cwd: string,
-): { path: string | undefined; problems: readonly HealthProblem[] } {
-  const pathWith = (need: Partial<Parameters<typeof loadSettings>[0]>) =>
-    resolve(cwd, loadSettings({ ...from, cwd, requireApi: false, ...need }).settings.database.path)
+function readUsedSettings({ from }: FleetMember, cwd: string): UsedSettings {
+  const read = (need: Partial<Parameters<typeof loadSettings>[0]>) => {
+    const { database, api } = loadSettings({ ...from, cwd, requireApi: false, ...need }).settings
+    return { path: resolve(cwd, database.path), workspaceId: api.workspaceId }
+  }
   try {
-    return {
-      path: pathWith({ resourceNames: RESOURCE_NAMES, tableNames: declaredTableNames() }),
-      problems: [],
-    }
+    return { ...read({ resourceNames: RESOURCE_NAMES, tableNames: declaredTableNames() }), problems: [] }
   } catch (error) {
     const problems = [settingsProblem(error)]
     try {
-      return { path: pathWith(DATABASE_ONLY), problems }
+      return { ...read(DATABASE_ONLY), problems }
     } catch {
-      return { path: undefined, problems }
+      return { path: undefined, workspaceId: undefined, problems }
     }
+  }
+}
+
+function workspaceProblems(
+  { workspace, database }: StatusReport<ResourceFacts>,
+  workspaceId: string | undefined,
+): HealthProblem[] {
+  if (workspaceId === undefined) return []
+  try {
+    refuseHeldWorkspace(workspace, database, { id: workspaceId })
+    return []
+  } catch (error) {
+    return [settingsProblem(error)]
   }
 }
 

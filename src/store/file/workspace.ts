@@ -25,8 +25,19 @@ export function workspaceOf(db: Sqlite): Workspace | undefined {
 
 /** @throws StopError (78) when the database holds rows of another workspace */
 export function refuseOtherWorkspace(db: Sqlite, file: string, wanted: WantedWorkspace): void {
-  const held = workspaceOf(db)
-  if (held === undefined || held.id === wanted.id || wanted.isRenamed) return
+  refuseHeldWorkspace(workspaceOf(db), file, wanted)
+}
+
+/**
+ * @param held what the database holds; null or undefined until the first rows are stored
+ * @throws StopError (78) when that is another workspace
+ */
+export function refuseHeldWorkspace(
+  held: Workspace | null | undefined,
+  file: string,
+  wanted: Pick<WantedWorkspace, 'id' | 'isRenamed'>,
+): void {
+  if (!held || held.id === wanted.id || wanted.isRenamed) return
   throw new StopError(`${file} holds workspace ${held.id}, but the settings name workspace ${wanted.id}`, {
     code: 'other-workspace',
     hint: 'Check api.workspace_id, or set database.path to another file: each workspace needs its own. If this workspace got a new id, stop the daemon and run parley backfill --workspace-renamed once.',
