@@ -1,4 +1,4 @@
-import { chmodSync, copyFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { HOUR_MS, MINUTE_MS } from '../../src/base/clock.ts'
@@ -93,6 +93,13 @@ test.concurrent('settings that name another workspace than the warehouse holds n
       /^CRITICAL: 2 workspaces: 1 needs you, 1 ok\. typo: Needs you: A daemon that starts with these settings ends at once\. .* holds workspace demo-workspace, but the settings name workspace demo-worksapce\. Check api\.workspace_id, /,
     ),
   })
+})
+
+test.concurrent('a folder is no settings file, whatever its name', async context => {
+  const { file } = await backfilled(context)
+  const folder = fleetOf({ acme: file })
+  mkdirSync(join(folder, 'old.toml'))
+  expect(rowsOf((await statusAll(folder, '--json')).stdout)).toEqual(['acme'])
 })
 
 test.concurrent('status --all --json has for each workspace what status --json has, without the counts of rows', async context => {

@@ -90,9 +90,11 @@ const fileMember = (path: string): FleetMember => ({
   unit: undefined,
 })
 
+/** @returns the names of the entries that are no folders */
 function entriesOf(folder: string): string[] {
   try {
-    return readdirSync(folder)
+    const entries = readdirSync(folder, { withFileTypes: true })
+    return entries.filter(entry => !entry.isDirectory()).map(({ name }) => name)
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return []
     throw noFleet(
