@@ -5,6 +5,7 @@ import { foreignReportObjects, reportTablesIn } from '../store/reporting/derived
 import { type GuessedSetting, guessedSettings } from '../store/reporting/guessed-settings.ts'
 import { reportProblems, storedReports } from '../store/reporting/report-settings.ts'
 import { waitingKeys } from '../store/reporting/waiting-keys.ts'
+import { dateTimeText } from '../terminal/wording.ts'
 import type { CheckFindings, Finding } from './finding.ts'
 
 /**
@@ -25,9 +26,9 @@ export function* reportFindings(db: Sqlite, line: CheckFindings): Generator<Find
   if (!deals) return
   for (const problem of reportProblems(db))
     yield line.wrong(problem, EXIT_STATUS.settings, 'Correct the setting, or remove it to let parley guess.')
-  for (const { name, before, after } of stored.changes)
+  for (const { name, before, after, at } of stored.changes)
     yield line.warning(
-      `${name} was ${before ?? 'none'} until lately and is ${after ?? 'none'} now`,
+      `${name} is ${after ?? 'none'} since ${dateTimeText(at)}; before it was ${before ?? 'none'}`,
       'Reports from before count other values. If this is right, nothing is to be done.',
     )
   if (stored.unknownFields.length > 0)

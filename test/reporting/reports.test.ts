@@ -369,6 +369,44 @@ describe('the settings of reports', () => {
     ])
   })
 
+  test('a guess made while the CRM is read for the first time is no change, and a later one is', async () => {
+    const names = ['name', 'amount', 'probability']
+    const { store, object, update } = workspace([plainField('name', 'TEXT')])
+    const read = async (count: number, now: string) => {
+      const fields = names.slice(0, count).map(name => plainField(name, name === 'name' ? 'TEXT' : 'NUMBER'))
+      object('deal', fields, { label: now })
+      await update()
+    }
+    await update()
+    await read(2, FIRST)
+    expect(value(store, 'crm.deal.amount')).toEqual({ value: 'amount', is_guessed: 1 })
+    store.exec(`UPDATE sync_resources SET first_complete_at = '${NOW}' WHERE resource LIKE 'crm_%'`)
+    await update()
+    expect(store.all('SELECT * FROM report_settings_changes')).toEqual([])
+    await read(3, LATER)
+    expect(store.all('SELECT name, old_value, new_value FROM report_settings_changes')).toEqual([
+      { name: 'crm.deal.probability', old_value: null, new_value: 'probability' },
+    ])
+  })
+
+  test('doctor shows the net change of a setting in seven days, and since when', async () => {
+    const { store, deals, update } = workspace()
+    deals({ d: BASE })
+    await update()
+    const at = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString()
+    const note = store.db.prepare('INSERT INTO report_settings_changes VALUES (?, ?, ?, ?, ?)')
+    note.run('crm.deal.amount', at(9), 'amount', null, '')
+    note.run('crm.deal.amount', at(8), null, 'amount', '')
+    note.run('crm.deal.currency', at(200), 'coin', 'cash', '')
+    note.run('crm.deal.currency', at(7), 'cash', null, '')
+    note.run('crm.deal.currency', at(6), null, 'currency', '')
+    const found = reportFindings(store.db, findingsOf('reports'))
+    const day = `${at(6).slice(0, 16).replace('T', ' ')} UTC`
+    expect(
+      found.flatMap(({ found: text }) => (/^crm\.deal\.(amount|currency) is/.test(text) ? text : [])),
+    ).toEqual([`crm.deal.currency is currency since ${day}; before it was cash`])
+  })
+
   test('what fits nothing in the CRM is reported with what there is, and doctor shows it', async () => {
     const { store, deals, update } = workspace()
     deals({ d: BASE })

@@ -1,8 +1,9 @@
 import type { RoleObject } from '../../config/crm-roles.ts'
 import { WEEKDAYS } from '../../config/kinds.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
-import { createMeta, META } from '../sync/meta.ts'
+import { createMeta, META, readNote } from '../sync/meta.ts'
 import type { CalendarRules } from './calendar-days.ts'
 import type { RoleChoice } from './field-guesses.ts'
 
@@ -101,13 +102,34 @@ export function reportSettings(
 /** Not a setting of the file. Its value changes with the deals, so no change of it is recorded. */
 const STATUS_VALUES = 'crm.deal.status_values'
 
-/** Stores the rows of `report_settings`, and notes which values have changed. */
+/** The resources that settings are guessed from. */
+const sourcesOf = (name: string): readonly ResourceName[] =>
+  name.startsWith('crm.') ? ['crm_objects', 'crm_records'] : ['members']
+
+/** The resources of `sourcesOf` that have been read completely at least once. */
+export const completeSources = (prepare: Prepare): string[] =>
+  prepare<string>(
+    `SELECT resource FROM sync_resources
+     WHERE resource IN ('crm_objects', 'crm_records', 'members') AND first_complete_at IS NOT NULL ORDER BY resource`,
+  )
+    .pluck()
+    .all()
+
+/**
+ * Stores the rows of `report_settings`, and notes which values have changed. A guess that replaces a guess made before
+ * its resources were complete is no change: each guess of a first load would be one.
+ */
 export function storeSettings(prepare: Prepare, settings: readonly ReportSetting[], now: string): void {
   const stored = new Map(
-    prepare<{ name: string; value: string | null }>('SELECT name, value FROM report_settings')
+    prepare<{ name: string; value: string | null; is_guessed: number }>(
+      'SELECT name, value, is_guessed FROM report_settings',
+    )
       .all()
       .map(row => [row.name, row]),
   )
+  const meta = createMeta(prepare)
+  const guessedFrom = readNote<string[]>(meta.get, META.guessedFrom) ?? []
+  meta.set(META.guessedFrom, JSON.stringify(completeSources(prepare)))
   const note = prepare(
     `INSERT INTO report_settings_changes (name, changed_at, old_value, new_value, why) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET new_value = excluded.new_value, why = excluded.why`,
@@ -118,7 +140,9 @@ export function storeSettings(prepare: Prepare, settings: readonly ReportSetting
   )
   for (const { name, value, isGuessed, why } of settings) {
     const before = stored.get(name)
-    if (before && before.value !== value && name !== STATUS_VALUES)
+    const isFirstGuess =
+      isGuessed && before?.is_guessed === 1 && !sourcesOf(name).every(source => guessedFrom.includes(source))
+    if (before && before.value !== value && !isFirstGuess && name !== STATUS_VALUES)
       note.run(name, now, before.value, value, why)
     write.run(name, value, isGuessed ? 1 : 0, why)
     stored.delete(name)
@@ -147,9 +171,16 @@ export const rolesOf = (settings: StoredSettings, object: RoleObject): Record<st
   )
 }
 
+interface ChangedSetting {
+  name: string
+  before: string | null
+  after: string | null
+  at: string
+}
+
 export interface StoredReports {
-  /** Changed settings of the last seven days. */
-  changes: readonly { name: string; before: string | null; after: string | null }[]
+  /** Settings that changed in the last seven days and differ from before; `at` is the last change. */
+  changes: readonly ChangedSetting[]
   /** Names, else ids, of stages with deals for which nothing says whether they mean open, won or lost. */
   unknownStages: readonly string[]
   /** The object of deals; undefined when there is none. */
@@ -166,6 +197,13 @@ const UNKNOWN_FIELDS = `SELECT CASE name WHEN 'crm.deal.stage' THEN 'crm.deal.st
         AND name IN ('crm.deal.is_closed', 'crm.deal.is_won', 'crm.deal.status'))))
   ORDER BY name`
 
+/** A setting that has changed several times has its value before the first change and the one since the last. */
+const CHANGED_SETTINGS = `SELECT DISTINCT name, first_value(old_value) OVER changes AS before,
+    last_value(new_value) OVER changes AS after, max(changed_at) OVER changes AS at
+  FROM report_settings_changes
+  WHERE changed_at >= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-7 days')
+  WINDOW changes AS (PARTITION BY name ORDER BY changed_at ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)`
+
 /** Undefined in a warehouse of an older version. */
 export function storedReports(db: Sqlite): StoredReports | undefined {
   const settings = storedSettings(db)
@@ -175,9 +213,8 @@ export function storedReports(db: Sqlite): StoredReports | undefined {
     deals,
     unknownFields: deals === undefined ? [] : db.prepare<unknown[], string>(UNKNOWN_FIELDS).pluck().all(),
     changes: db
-      .prepare<unknown[], { name: string; before: string | null; after: string | null }>(
-        `SELECT name, old_value AS before, new_value AS after FROM report_settings_changes
-         WHERE changed_at >= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-7 days') ORDER BY changed_at, name`,
+      .prepare<unknown[], ChangedSetting>(
+        `SELECT * FROM (${CHANGED_SETTINGS}) WHERE before IS NOT after ORDER BY at, name`,
       )
       .all(),
     unknownStages: hasTable(db, 'stage_outcomes')

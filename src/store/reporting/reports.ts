@@ -15,7 +15,7 @@ import { ensureReportTables, reportTablesIn } from './derived-tables.ts'
 import { chooseFields, type FieldFacts, plain, type RoleChoice } from './field-guesses.ts'
 import { createFollow, isFollowing, type Rules } from './follow.ts'
 import { readDealFacts, readPipelines, readStageRecords, stageFacts } from './pipeline-facts.ts'
-import { type ReportConfig, reportSettings, storeSettings } from './report-settings.ts'
+import { completeSources, type ReportConfig, reportSettings, storeSettings } from './report-settings.ts'
 import { type RecordSource, recordSource } from './roles-in-table.ts'
 import { guessDomains } from './sides.ts'
 import { outcomesOf, type StageFacts } from './stage-outcomes.ts'
@@ -88,6 +88,7 @@ export function createReports({ db, prepare, clock, changes, transaction, commit
       span.map(text => text?.slice(0, 4)),
       year,
       lastChangeOfRules(prepare),
+      completeSources(prepare),
     ])
     // Without stored rules, everything is computed again.
     const isAsked = reportTablesIn(db).conversations && !isFollowing(prepare)

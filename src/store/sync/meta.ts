@@ -54,6 +54,8 @@ export const META = {
   countedValues: 'counted_values',
   /** Settings about reports that fit nothing in the CRM, as sentences. */
   reportProblems: 'report_problems',
+  /** The resources that had been read completely when the settings for reports were last guessed. */
+  guessedFrom: 'guessed_from',
   /** Whether the probabilities of deals without a pipeline are per cent. */
   percentWithoutPipeline: 'percent_without_pipeline',
   /** From what `deal_versions` was computed last; see `store/reporting/deal-versions.ts`. */
