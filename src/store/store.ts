@@ -96,6 +96,7 @@ export interface Store {
   gates: Gates
   parts: PartColumns
   links: Links
+  crmFields: CrmFieldReader
   /** Fields whose values are keys of other rows. */
   relations: CrmFieldReader
   merge: MessageMerge
@@ -320,6 +321,7 @@ function createStore({
     gates: createGates(prepare),
     parts: createPartColumns(prepare),
     links: createLinks(prepare),
+    crmFields: createCrmFieldReader(prepare),
     relations: createCrmFieldReader(prepare, { relationsOnly: true }),
     merge,
     write,

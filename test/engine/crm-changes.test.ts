@@ -495,3 +495,39 @@ describe('the records that a changed record points at', () => {
     expect(lists()).toBe(before + 1)
   })
 })
+
+describe('a record with a field that the metadata does not name', () => {
+  const HOUR = 60 * MINUTE
+
+  test.each(['a list', 'an activity'])(
+    'makes the metadata of its object due, if %s shows it',
+    async shownBy => {
+      const world = await startCrm({ deal: { 1: deal(-60) } })
+      world.relations = { deal: [{ name: 'stage' }] }
+      const { trial, timed, poll } = await watch(world)
+      const read = () => world.api.asked('/v2/objects/{object}').length
+      const change = async (minutes: number, fields: object) => {
+        world.records['deal'] = { 1: deal(minutes, fields) }
+        if (shownBy === 'an activity') world.activities.push(event(minutes, minutes, ['deal 1']))
+        else {
+          world.publish()
+          timed.readAgain('crm_records')
+        }
+        const before = read()
+        await poll()
+        return read() - before
+      }
+      timed.passTime(7 * HOUR)
+      await poll()
+      expect(await change(421, { stage: 'second' })).toBe(0)
+      world.relations = { deal: [{ name: 'stage' }, { name: 'worth' }] }
+      expect(await change(422, { worth: 3 })).toBe(1)
+      expect(trial.column('SELECT name FROM crm_fields ORDER BY name')).toEqual(['stage', 'worth'])
+      expect(await change(423, { strange: 1 })).toBe(0)
+      timed.passTime(7 * HOUR)
+      await poll()
+      expect(await change(850, { strange: 2 })).toBe(1)
+      expect(await change(851, { strange: 3 })).toBe(0)
+    },
+  )
+})

@@ -1,11 +1,12 @@
 import { decodeJson } from '../../base/json.ts'
 import { canonicalId, isUuid } from '../../base/uuid.ts'
 import { columnAt } from '../../catalog/catalog.ts'
-import { type DeclaredFeed, LISTS } from '../../catalog/feeds.ts'
+import { type DeclaredFeed, ITEM_FEEDS, LISTS } from '../../catalog/feeds.ts'
 import type { Cell } from '../../declare/parsed-item.ts'
 import type { SnapshotFeed } from '../../declare/resource.ts'
 import type { StoredItem } from '../../store/rows/write-items.ts'
 import type { EngineContext } from '../context/context.ts'
+import { scaled, usualIntervalMs } from '../context/intervals.ts'
 import { wantList } from '../due/wants.ts'
 import { changedFeed, lastListedAt } from './changed-records.ts'
 
@@ -52,6 +53,35 @@ export function followRelations(
       context.store.tasks.add({ ...task, dueAt: context.store.dueClock.after(0), attempts: step + 1 })
     }
   }
+}
+
+/**
+ * In the daemon, makes the metadata of an object due at once when a changed record has a field that the metadata does
+ * not name, as after a change in the CRM. Records may have such fields always. So this counts again only after as long
+ * as between two reads of their list.
+ */
+export function demandUnknownFields(
+  { store, schedule, options }: EngineContext,
+  { feed }: DeclaredFeed<SnapshotFeed>,
+  object: string,
+  entries: readonly StoredItem[],
+): void {
+  const metadata = ITEM_FEEDS.find(
+    item => item.feed.stores === 'row' && item.feed.table === feed.scope?.table,
+  )
+  if (!schedule.isTimed || !feed.changes || !metadata) return
+  const changed = entries.filter(({ written }) => written.status !== 'unchanged')
+  if (changed.length === 0) return
+  const key = { feed: metadata.id, key: object }
+  const earliest = store.dueClock.after(-scaled(usualIntervalMs(feed), options))
+  if ((store.tasks.find(key)?.namedAt ?? '') > earliest) return
+  const known = new Set(store.crmFields(object).map(({ name }) => name))
+  if (known.size === 0) return
+  const at = columnAt(feed.table, feed.changes.values)
+  const hasUnknown = ({ item }: StoredItem) =>
+    [...valuesOf(item.cells[at]).keys()].some(name => !known.has(name))
+  const now = store.dueClock.after(0)
+  if (changed.some(hasUnknown)) store.tasks.demand({ ...key, dueAt: now, namedAt: now })
 }
 
 /** The list without scopes that shows all rows of a resource; undefined when there is none. */

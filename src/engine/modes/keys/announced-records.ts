@@ -7,7 +7,7 @@ import type { EngineContext } from '../../context/context.ts'
 import type { Source } from '../../context/job.ts'
 import { probeLater } from '../../deletions/probe-later.ts'
 import { changedFeed } from '../../follow-ups/changed-records.ts'
-import { followRelations } from '../../follow-ups/relations.ts'
+import { demandUnknownFields, followRelations } from '../../follow-ups/relations.ts'
 import { writeFollowUps } from '../../follow-ups/write.ts'
 import { askLaggingAgain } from '../lagging-answers.ts'
 import { createKeySource } from './key-source.ts'
@@ -37,7 +37,10 @@ export function createAnnouncedRecords(
       // The task may have been updated while the request was in flight.
       const task = store.tasks.find(asked) ?? asked
       const step = task.sortAt === null ? task.attempts : 0
-      if (entry) followRelations(context, list, { object: task.scope, entry, step })
+      if (entry) {
+        followRelations(context, list, { object: task.scope, entry, step })
+        demandUnknownFields(context, list, task.scope, [entry])
+      }
       if (entry && task.sortAt !== null && task.attempts === 0) followUnchanged(context, feed, entry)
       if (isDueAgain(task, asked)) return
       if (task.sortAt === null || (entry && hasCaughtUp(work, entry, task.sortAt))) store.tasks.remove(task)

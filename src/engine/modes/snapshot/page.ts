@@ -13,6 +13,7 @@ import type { Batches } from '../../context/job.ts'
 import { endAbsences, endSuspicions } from '../../deletions/denial.ts'
 import { endProbes } from '../../deletions/probe-later.ts'
 import { forgetUnlisted } from '../../deletions/unlisted.ts'
+import { demandUnknownFields } from '../../follow-ups/relations.ts'
 import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
 import { keyOf } from '../../parse/key.ts'
 import { type ListPage, type PageSteps, type StoringSteps, segmentAfterPage } from '../apply-page.ts'
@@ -100,8 +101,9 @@ export function storingSteps(context: EngineContext, list: DeclaredFeed<Snapshot
       if (feed.lists === 'rows') addMembers(context, list, segment, keys)
       return []
     },
-    writeFollowUps({ parsed: { keys } }, stored) {
+    writeFollowUps({ parsed: { keys }, segment }, stored) {
       writeFollowUps(context, feed.table, stored, feed.followUps)
+      demandUnknownFields(context, list, segment.scope, stored)
       if (feed.lists === 'keys') readListed(context, resource, feed, keys)
     },
   }
