@@ -1,4 +1,4 @@
-import { MINUTE_MS } from '../base/clock.ts'
+import { isoInstant, MINUTE_MS } from '../base/clock.ts'
 import type { Unreachable } from '../engine/requests/reachability.ts'
 import { reasonOfState } from '../store/status/report.ts'
 import { GATE_KINDS } from '../store/sync/gates.ts'
@@ -30,7 +30,8 @@ export function readinessProblem({ state, session }: CurrentState): string | und
       .filter(text => text !== null)
       .join(': ')
   const trouble = session?.progress().trouble()
-  if (trouble) return `${TROUBLES[trouble.kind]}: ${trouble.reason}`
+  if (trouble)
+    return `${TROUBLES[trouble.kind]} since ${dateTimeText(isoInstant(trouble.since))}: ${trouble.reason}`
   return session ? undefined : 'the next session is starting'
 }
 

@@ -5,7 +5,8 @@ import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { CALENDAR, nextOccurrence } from '../../src/config/calendar.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
-import { livenessProblem } from '../../src/daemon/readiness.ts'
+import type { CurrentState } from '../../src/daemon/current-state.ts'
+import { livenessProblem, readinessProblem } from '../../src/daemon/readiness.ts'
 import { recoveryFrom, type SessionsBefore, sessionsUntil } from '../../src/daemon/recovery.ts'
 import { changedSettings } from '../../src/daemon/settings-changes.ts'
 import { waitingState } from '../../src/daemon/state.ts'
@@ -39,6 +40,21 @@ test.each([
 })
 
 const wait = (reason: string, code = 'x', hint?: string) => ({ kind: 'wait', ms: 60_000, reason, hint, code })
+
+test('the reason that no API answers says since when', () => {
+  const state = { state: 'running', reason: null, since: EARLIER, until: null } as const
+  const trouble = {
+    kind: 'silent',
+    reason: 'HTTP status 502',
+    since: AT,
+    nextTryAt: AT,
+    givesUpAt: undefined,
+  }
+  const session = { progress: () => ({ trouble: () => trouble }) }
+  expect(readinessProblem({ state, session } as unknown as CurrentState)).toBe(
+    'no request to the API succeeds since 2026-03-04 12:00 UTC: HTTP status 502',
+  )
+})
 
 test.each([
   [
