@@ -6,7 +6,9 @@ import {
   type LockHolder,
   lockHolders,
 } from '../store/disk/lock-holders.ts'
+import type { DaemonState } from '../store/status/report.ts'
 import { isAlive } from '../store/status/status.ts'
+import { META, readMeta, readNote } from '../store/sync/meta.ts'
 import { readWriter, type Writer } from '../store/sync/writer-note.ts'
 import { dateTimeText } from '../terminal/wording.ts'
 import type { CheckFindings, Finding } from './finding.ts'
@@ -55,12 +57,25 @@ export function writerFinding({ database, db }: WriterContext, line: CheckFindin
     : holder.program
   const found = `process ${holder.pid} holds the lock (${command ?? 'command unknown'})`
   if (holder.isHalted) return line.warning(`${found} and is ${holder.state}`, holdersHint([holder], ''))
-  if (db && idleWriter(database))
+  if (db && idleWriter(database)) {
+    const waiting = waitingDaemon(db)
+    if (waiting)
+      return line.warning(
+        `${found} and waits since ${dateTimeText(waiting.since)}: ${waiting.reason ?? 'see its log'}`,
+        waiting.hint ?? 'See its log.',
+      )
     return line.warning(
       `${found} and does not have this file open`,
       'See its log. If the file was moved or replaced, put it back.',
     )
+  }
   return line.note(found, 'A backfill or daemon cannot start until it ends.')
+}
+
+/** The state of a daemon that has closed its file, as when the disk is full. */
+function waitingDaemon(db: Sqlite): DaemonState | undefined {
+  const state = readNote<DaemonState>(key => readMeta(db, key), META.daemonState)
+  return state?.state === 'waiting' ? state : undefined
 }
 
 /**

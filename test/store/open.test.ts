@@ -17,6 +17,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
+import { findingsOf } from '../../src/doctor/finding.ts'
+import { writerFinding } from '../../src/doctor/writer.ts'
 import { openSqlite, sqlitePackage } from '../../src/store/database/sqlite.ts'
 import { databaseError, databaseFault } from '../../src/store/database/sqlite-errors.ts'
 import { isMountPoint } from '../../src/store/disk/location.ts'
@@ -119,6 +121,20 @@ describe('one writer per database', () => {
     )
     execFileSync('sqlite3', [moved, `VACUUM INTO '${path}'`])
     expect(daemon()).toMatchObject({ state: 'waiting', code: 'not-opened' })
+    const db = openSqlite(path)
+    onTestFinished(() => void db.close())
+    const found = () => writerFinding({ database: path, db }, findingsOf('writer'))
+    expect(found()).toMatchObject({
+      found: expect.stringMatching(/ does not have this file open$/),
+      hint: 'See its log. If the file was moved or replaced, put it back.',
+    })
+    const waiting = { state: 'waiting', reason: 'The disk is full', hint: 'Free space.', until: null }
+    const note = JSON.stringify({ ...waiting, since: '2026-03-04T12:00:00.000Z' })
+    db.prepare("INSERT INTO sync_meta (key, value) VALUES ('daemon_state', ?)").run(note)
+    expect(found()).toMatchObject({
+      found: expect.stringMatching(/ waits since 2026-03-04 12:00 UTC: The disk is full$/),
+      hint: 'Free space.',
+    })
   })
 
   test('the lock holds for the same file under another name', () => {
