@@ -98,7 +98,7 @@ export async function createLog({ level, pretty = false, colour = false, stream 
         base: null,
         timestamp: pino.stdTimeFunctions.isoTime,
         formatters: { level: word => ({ level: word }) },
-        serializers: { error: describeError },
+        serializers: { error: (error: unknown) => describeError(error) },
         redact: {
           paths: SECRET_NAMES.flatMap(name => [`["${name}"]`, `*["${name}"]`]),
           censor: '[redacted]',
@@ -148,9 +148,10 @@ function adapt(logger: Logger): Log {
 
 /**
  * The fields of an error that are logged. The message of a SyntaxError quotes the parsed text, which may be private.
- * Properties of errors from elsewhere may hold anything. Such messages and properties are left out.
+ * Properties of errors from elsewhere may hold anything. Such messages and properties are left out. An error of ours
+ * says what its cause means, so the stack of a failed system call behind it is left out too.
  */
-function describeError(error: unknown): Record<string, unknown> {
+function describeError(error: unknown, isCauseOfOurs = false): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error }
   const ours = error instanceof ParleyError
   return {
@@ -158,8 +159,8 @@ function describeError(error: unknown): Record<string, unknown> {
     ...('code' in error && { code: error.code }),
     ...(!(error instanceof SyntaxError) && { message: error.message }),
     ...(ours && error.hint !== undefined && { hint: error.hint }),
-    ...(!ours && { at: stackFrames(error) }),
-    ...(error.cause !== undefined && { cause: describeError(error.cause) }),
+    ...(!ours && !(isCauseOfOurs && 'syscall' in error) && { at: stackFrames(error) }),
+    ...(error.cause !== undefined && { cause: describeError(error.cause, ours) }),
   }
 }
 

@@ -90,6 +90,20 @@ test('any other error is written with its stack', async () => {
   })
 })
 
+test('the error of the system behind one of ours is written without its stack', async () => {
+  const { log, objects } = await logging()
+  const cause = Object.assign(new Error('ENOENT: no such file'), { code: 'ENOENT', syscall: 'open' })
+  const error = new StopError('the file cannot be read', {
+    code: 'x',
+    exitStatus: EXIT_STATUS.settings,
+    cause,
+  })
+  log.error('Fault', { error })
+  const expected = { type: 'Error', code: 'ENOENT', message: 'ENOENT: no such file' }
+  expect(objects()[0]).toMatchObject({ error: { code: 'x', cause: expected } })
+  expect(JSON.stringify(objects())).not.toContain('log.test.ts')
+})
+
 test("an error's quoted text and attached request are not written", async () => {
   const { log, lines } = await logging()
   for (const attempt of [() => JSON.parse('hush hush'), () => JSON.parse('{"text": hush}')]) {
