@@ -302,7 +302,7 @@ export const SETTINGS = {
     default: undefined,
     without: 'none',
     description:
-      'The secret that webhooks of the product must send: in the header `X-Nudge-Secret` of `POST /nudge`, or, for webhooks without custom headers, percent-encoded at the end of `POST /nudge/SECRET`. A webhook is only a hint at what to read soon; its content is never stored. Without a secret there is no `/nudge`. A reverse proxy for webhooks should forward no other path, keep this path out of its log, and send the host `localhost`, `127.0.0.1` or `[::1]`, since the server on loopback accepts no other host. `nudge_secret_file` names the file that contains the secret, as for the API key. The secret is never printed, logged or stored.',
+      'The secret that webhooks of the product must send: in the header `X-Nudge-Secret` of `POST /nudge`, or, for webhooks without custom headers, percent-encoded at the end of `POST /nudge/SECRET`. A webhook is only a hint at what to read soon; its content is never stored. A body that is not JSON is refused (400, or 415 for another type). Without a secret there is no `/nudge`. A reverse proxy for webhooks should forward no other path, keep this path out of its log, and send the host `localhost`, `127.0.0.1` or `[::1]`, since the server on loopback accepts no other host. `nudge_secret_file` names the file that contains the secret, as for the API key. The secret is never printed, logged or stored.',
     flag: '--nudge-secret-file',
     placeholder: 'file',
     example: '"nudge.secret"',
