@@ -400,7 +400,7 @@ describe('the settings of reports', () => {
     note.run('crm.deal.currency', at(200), 'coin', 'cash', '')
     note.run('crm.deal.currency', at(7), 'cash', null, '')
     note.run('crm.deal.currency', at(6), null, 'currency', '')
-    const found = reportFindings(store.db, findingsOf('reports'))
+    const found = [...reportFindings(store.db, findingsOf('reports'))]
     const day = `${at(6).slice(0, 16).replace('T', ' ')} UTC`
     expect(
       found.flatMap(({ found: text }) => (/^crm\.deal\.(amount|currency) is/.test(text) ? text : [])),
