@@ -92,14 +92,19 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
       tableNames,
       secrets: TARGET_SECRETS[target.by],
     })
-    const [{ publishOnce }, { attemptOf }, { namesWithoutTable }, { recordAttempt }, { requireWarehouse }] =
-      await Promise.all([
-        import('../publish/publish-once.ts'),
-        import('../publish/attempt.ts'),
-        import('../publish/published-tables.ts'),
-        import('../store/sync/publications.ts'),
-        import('../store/status/status.ts'),
-      ])
+    const [
+      { publishOnce },
+      { attemptOf, removalFailure },
+      { namesWithoutTable },
+      { recordAttempt },
+      { requireWarehouse },
+    ] = await Promise.all([
+      import('../publish/publish-once.ts'),
+      import('../publish/attempt.ts'),
+      import('../publish/published-tables.ts'),
+      import('../store/sync/publications.ts'),
+      import('../store/status/status.ts'),
+    ])
     const clock = systemClock()
     const database = resolve(context.cwd, settings.database.path)
     requireWarehouse(database)
@@ -138,6 +143,8 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
         ? jsonLine({ target: name, ...summary, duration_ms: durationMs })
         : `${summaryText(summary, name, durationMs)}\n`,
     )
+    const failure = removalFailure(summary)
+    if (failure) throw failure
     return EXIT_STATUS.done
   },
 }

@@ -2,7 +2,7 @@ import { type Clock, isoInstant, MINUTE_MS } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Recurrence } from '../config/kinds.ts'
 import type { Environment } from '../config/load-settings.ts'
-import { attemptOf } from '../publish/attempt.ts'
+import { attemptOf, removalFailure } from '../publish/attempt.ts'
 import { type LastAttempts, lateAfter, nextPublication } from '../publish/publication-times.ts'
 import type { PublishOutcome } from '../publish/publish-once.ts'
 import { type PublishProcess, runPublishProcess } from '../publish/publish-process.ts'
@@ -82,8 +82,8 @@ function createPlan({ store, clock }: PublicationDuty, every: Recurrence, target
   const dueAt = () => nextPublication(every, last, clock.now())
   return {
     dueAt,
-    end({ error_code: code, started_at: from, finished_at: at }) {
-      if (code !== null) {
+    end({ publication, started_at: from, finished_at: at }) {
+      if (publication === null) {
         last = { ...last, failures: last.failures + 1, failedAt: Date.parse(at) }
         return
       }
@@ -131,8 +131,12 @@ async function publish(
 function logOutcome(log: Log, { attempt, outcome }: Published, isNews: boolean, until: string): void {
   const { target, rows, bytes_written: bytes, started_at: from, finished_at: to } = attempt
   const fields = { target, duration_ms: Date.parse(to) - Date.parse(from) }
-  if ('error' in outcome)
+  if ('error' in outcome) {
     log.warn('A publication failed; it is tried again', { ...fields, error: outcome.error, until })
+    return
+  }
+  const error = removalFailure(outcome.summary)
+  if (error) log.warn('Files of earlier publications could not be removed', { ...fields, error, until })
   else log[isNews ? 'info' : 'debug']('The warehouse was published', { ...fields, rows, bytes })
 }
 

@@ -53,6 +53,7 @@ export function problemsOf(report: StatusReport<ResourceFacts>, now: number): He
     ...settingsProblems(report),
     ...snapshotProblems(report),
     ...publicationProblems(report, now),
+    ...remainingFilesProblems(report),
     ...walProblems(report),
     ...report.purge_remains.map(remainsProblem),
   ]
@@ -349,6 +350,21 @@ function publicationProblems(
   const acting = 'Check how fast the target is, or raise publish.every.'
   const text = waitThenAct(publication.late_at, now, acting)
   return [{ id: 'publication', ...text, what, detail, since: seen ?? since }]
+}
+
+function remainingFilesProblems({ publication }: StatusReport<ResourceFacts>): HealthProblem[] {
+  const { target, last } = publication ?? {}
+  if (!last?.error) return []
+  return [
+    {
+      id: 'publication-files',
+      kind: 'warn',
+      what: `Files of earlier publications remain in ${target}, and may have content that was purged`,
+      detail: withoutStop(last.error),
+      todo: 'Remove the cause; the next publication removes the files.',
+      since: last.finished_at,
+    },
+  ]
 }
 
 function walProblems({

@@ -1,4 +1,4 @@
-import { ParleyError, reasonOf, reasonWithHint } from '../base/errors.ts'
+import { EXIT_STATUS, ParleyError, reasonOf, reasonWithHint, StopError } from '../base/errors.ts'
 import type { PublicationAttempt } from '../store/sync/publications.ts'
 import type { PublishSummary } from './publish.ts'
 import type { PublishOutcome } from './publish-once.ts'
@@ -10,6 +10,7 @@ export function attemptOf(
 ): PublicationAttempt {
   if ('error' in outcome) return { ...when, ...NOTHING, ...failureOf(outcome.error) }
   const { publication, published_at, complete_as_of, fresh_as_of, tables, files_removed } = outcome.summary
+  const failure = removalFailure(outcome.summary)
   const sum = (of: (table: PublishSummary['tables'][number]) => number) =>
     tables.reduce((total, table) => total + of(table), 0)
   return {
@@ -23,9 +24,21 @@ export function attemptOf(
     files_written: sum(({ filesWritten }) => filesWritten),
     files_removed,
     bytes_written: sum(({ bytesWritten }) => bytesWritten),
-    error_code: null,
-    error: null,
+    ...(failure ? failureOf(failure) : { error_code: null, error: null }),
   }
+}
+
+/** The error of a complete publication that could not remove the files that no reader needs. */
+export function removalFailure({
+  publication,
+  removal_error: error,
+}: Pick<PublishSummary, 'publication' | 'removal_error'>): StopError | undefined {
+  if (error === null) return undefined
+  const { code, message, hint } = error
+  return new StopError(
+    `Publication ${publication} is complete; files of earlier ones could not be removed: ${message}`,
+    { code, ...(hint !== null && { hint }), exitStatus: EXIT_STATUS.databaseUnavailable },
+  )
 }
 
 const NOTHING = {

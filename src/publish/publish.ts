@@ -1,5 +1,5 @@
 import { type Clock, isoInstant } from '../base/clock.ts'
-import { EXIT_STATUS, StopError } from '../base/errors.ts'
+import { EXIT_STATUS, ParleyError, StopError } from '../base/errors.ts'
 import { atOneInstant } from '../export/export.ts'
 import { createRowCounter, type TableProgress } from '../export/partitions.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
@@ -61,6 +61,8 @@ export interface PublishSummary {
   fresh_as_of: string | null
   tables: readonly Omit<TablePublication, 'metadata'>[]
   files_removed: number
+  /** Why files that no reader needs are still there. The publication is complete. */
+  removal_error: { code: string; message: string; hint: string | null } | null
 }
 
 /**
@@ -137,14 +139,27 @@ async function publishBegun(
   }
   const rows = keptRows([...rowsIn(target), row], keep)
   const completed = await publishRows(context, rows, published.length)
+  const removal = await removeExpired(context, { published, completed, rows }).then(
+    files => ({ files, error: null }),
+    (error: unknown) => ({ files: 0, error: removalError(options, error) }),
+  )
   return {
     publication,
     published_at: publishedAt,
     complete_as_of,
     fresh_as_of,
     tables: [...published, completed].map(({ metadata: _, ...summary }) => summary),
-    files_removed: leftovers + (await removeExpired(context, { published, completed, rows })),
+    files_removed: leftovers + removal.files,
+    removal_error: removal.error,
   }
+}
+
+/** @throws the error itself when the publication was stopped, or when it is not one of the target */
+function removalError({ storage, signal }: PublishOptions, thrown: unknown): PublishSummary['removal_error'] {
+  const error = storage.fault(thrown)
+  if (signal.aborted || !(error instanceof ParleyError)) throw error
+  const { code, message, hint = null } = error
+  return { code, message, hint }
 }
 
 interface PublicationContext extends Pick<TablePublishing, 'publication' | 'properties'> {

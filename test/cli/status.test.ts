@@ -348,6 +348,7 @@ const BUSY: StatusReport = {
       files_written: 3,
       files_removed: 4,
       bytes_written: 41_200,
+      error: null,
     },
     failing: {
       since: before(2000),

@@ -158,6 +158,31 @@ test('the status no longer has a publication once the daemon does not publish', 
   expect(report()).toBe(null)
 })
 
+test('a daemon that may not remove files of a bucket publishes on, and warns each time', async () => {
+  const fake = await fakeS3()
+  const target = { target: `s3://${BUCKET}/lake`, s3Endpoint: fake.url, s3Region: ACCESS.region, keep: 1 }
+  const env = { AWS_ACCESS_KEY_ID: ACCESS.id, AWS_SECRET_ACCESS_KEY: ACCESS.secret }
+  const { start, advance, rows, report, lines, store } = await dutyWith(target, PROGRAM, env)
+  void start()
+  await advance(0)
+  store.put('members', [{ id: 'm', name: 'N' }])
+  fake.fault = ({ method }) => (method === 'DELETE' ? { status: 403, code: 'AccessDenied' } : undefined)
+  await advance(5 * MINUTE)
+  expect(rows()).toMatchObject([{ publication: 1 }, { publication: 2, error_code: 'publish-denied' }])
+  expect(report()).toMatchObject({
+    due_at: '2026-03-04T10:40:00.000Z',
+    last: { publication: 2, error: expect.stringContaining('Publication 2 is complete; ') },
+    failing: null,
+  })
+  expect(lines.slice(1)).toMatchObject([
+    {
+      level: 'warn',
+      msg: 'Files of earlier publications could not be removed',
+      error: { code: 'publish-denied' },
+    },
+  ])
+})
+
 test('a daemon publishes while it reads, and parley publish without a target goes on there', async context => {
   const place = placeFor(await workspace(context, { now: 'real' }))
   const target = join(place.cwd, 'lake')

@@ -140,6 +140,26 @@ describe('the problems of a warehouse', () => {
     ).toMatch(/^CRITICAL: Needs you since .*The warehouse is not published to \/lake\. The disk is full/)
   })
 
+  test('a complete publication that could not remove earlier files is a warning until one can', () => {
+    const last = {
+      publication: 2,
+      started_at: SINCE,
+      finished_at: SINCE,
+      published_at: SINCE,
+      complete_as_of: null,
+      fresh_as_of: null,
+      tables_changed: 0,
+      rows: 0,
+      files_written: 0,
+      files_removed: 0,
+      bytes_written: 0,
+      error: 'Publication 2 is complete; files of earlier ones could not be removed: no permission.',
+    }
+    const publication = { ...LATE, is_late: false, failing: null, last }
+    expect(problems({ publication })).toEqual([`warn publication-files ${SINCE}`])
+    expect(problems({ publication: { ...publication, last: { ...last, error: null } } })).toEqual([])
+  })
+
   test('a late publication that did not fail may still end, and without a daemon there is another problem', () => {
     const publication = { ...LATE, failing: null }
     expect(problems({ publication })).toEqual([`wait publication ${SINCE}`])

@@ -119,6 +119,26 @@ test('publications that are killed one after the other add up to a complete one,
   await auditLake(lake)
 })
 
+test('a publication is complete without its removals, and the next one makes up for them', async () => {
+  const { store, lake, tables, after } = await prepared(1)
+  const remove = async () => {
+    throw Object.assign(new Error('not allowed'), { code: 'EACCES' })
+  }
+  const uncleaned = await publishTo(store.path, lake, { keep: 1, through: opened => ({ ...opened, remove }) })
+  expect(uncleaned).toMatchObject({
+    publication: 2,
+    files_removed: 0,
+    removal_error: {
+      code: 'publish-unwritable',
+      message: `Cannot publish to ${lake.folder}: no permission to write there (EACCES)`,
+      hint: expect.stringContaining('Check the owner and mode of the folder'),
+    },
+  })
+  expect(await newestRows(lake, tables)).toEqual(after)
+  expect(await publishTo(store.path, lake, { keep: 1 })).toMatchObject({ removal_error: null })
+  await auditLake(lake)
+})
+
 test('the files of a publication that committed nothing are removed before the next one writes', async () => {
   const { store, lake } = await prepared(1)
   const before = filesIn(lake.folder)

@@ -113,6 +113,7 @@ const PUBLISHED = {
   files_written: 3,
   files_removed: 1,
   bytes_written: 99,
+  error: null,
 }
 const FAILING = { since: '', times: 2, at: '', code: 'x', reason: '' }
 

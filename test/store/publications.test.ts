@@ -54,6 +54,20 @@ test('the history of a target has its newest complete publication and the failur
   })
 })
 
+test('a complete publication whose earlier files could not be removed is the last one, with its error', () => {
+  const { db, publications, column } = temporaryStore()
+  const uncleaned = { ...COMPLETE, error_code: 'publish-denied', error: 'Access is denied' }
+  publications.add(at(COMPLETE, '2026-01-01'))
+  publications.add(at(FAILED, '2026-01-02'))
+  publications.add(at(uncleaned, '2026-01-03'))
+  expect(readPublications(db, '/lake')).toMatchObject({
+    last: { started_at: '2026-01-03T00:00:00.000Z', error: 'Access is denied' },
+    failures: undefined,
+  })
+  publications.forget('2026-02-01T00:00:00.000Z')
+  expect(column('SELECT id FROM sync_publications')).toEqual([3])
+})
+
 test('old attempts are deleted, but not the newest complete one of each target', () => {
   const { publications, column } = temporaryStore()
   publications.add(at(COMPLETE, '2026-01-01'))

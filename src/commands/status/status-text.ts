@@ -243,11 +243,14 @@ function snapshotSentences({ snapshot }: StatusReport, now: number): string[] {
 
 function publicationSentences({ publication }: StatusReport, now: number): string[] {
   if (publication === null) return []
-  const { target, failing } = publication
-  const made = `Published to ${target}: ${publishedText(publication)}.`
-  if (failing === null) return [made]
+  const { target, last, failing } = publication
+  const made = [
+    `Published to ${target}: ${publishedText(publication)}.`,
+    ...(last?.error ? [last.error] : []),
+  ]
+  if (failing === null) return made
   const often = failing.times < 2 ? '' : `, ${wholeNumber(failing.times)} times in a row`
-  return [made, `The publication failed ${relativeTime(failing.at, now)}${often}: ${failing.reason}`]
+  return [...made, `The publication failed ${relativeTime(failing.at, now)}${often}: ${failing.reason}`]
 }
 
 function rateSentence(rate: RateReport | null, now: number): string {

@@ -138,7 +138,7 @@ function faultOf(words: BucketWords, answer: BucketFailure): BucketFault {
 const unreachable = ({ url }: BucketWords, { lost }: LostAnswer): BucketFault => ({
   code: 'publish-unreachable',
   problem: `${url} cannot be reached: ${lost}`,
-  hint: 'Check publish.s3_endpoint, publish.s3_region and the network of this machine. Readers still see the last publication.',
+  hint: 'Check publish.s3_endpoint, publish.s3_region and the network of this machine. Readers still see the last complete publication.',
 })
 
 function faultsByCode({ name, bucket, url }: BucketWords): {
@@ -216,7 +216,7 @@ function byStatus({ name, url }: BucketWords, { status }: BucketRefusal): Bucket
     return {
       code: 'publish-failing',
       problem: `The S3 API at ${url} kept failing`,
-      hint: 'Run parley publish again later; it continues with what was published. Readers still see the last publication.',
+      hint: 'Run parley publish again later; it continues with what was published. Readers still see the last complete publication.',
     }
   return {
     code: 'publish-refused',

@@ -134,8 +134,11 @@ export interface PublicationReport extends PublishingNote {
   is_late: boolean
   /** Age of what readers of the target see; null before the first publication. */
   lag_seconds: number | null
-  /** The newest complete publication, by the daemon or by `parley publish`. */
-  last: Omit<PublicationAttempt, 'target' | 'error' | 'error_code'> | null
+  /**
+   * The newest complete publication, by the daemon or by `parley publish`. `error`: why files of earlier ones could not
+   * be removed.
+   */
+  last: Omit<PublicationAttempt, 'target' | 'error_code'> | null
   /** The failed attempts since `last`; null when the last attempt succeeded. */
   failing: { since: string; times: number; at: string; code: string; reason: string } | null
 }
@@ -383,7 +386,7 @@ function publicationOf(
   }
 }
 
-function figuresOf({ target: _, error: __, error_code: ___, ...figures }: PublicationAttempt) {
+function figuresOf({ target: _, error_code: __, ...figures }: PublicationAttempt) {
   return figures
 }
 

@@ -10,7 +10,7 @@ export type PublicationAttempt = Omit<RowOf<typeof PUBLICATION_TABLE>, 'id'>
 
 /** The attempts to publish to one target. */
 export interface PublicationHistory {
-  /** The newest complete publication. */
+  /** The newest complete publication. Its error says why files of earlier ones could not be removed. */
   last: PublicationAttempt | undefined
   /** The failed attempts after `last`. */
   failures: { since: string; times: number; newest: PublicationAttempt } | undefined
@@ -45,7 +45,7 @@ export function createPublications(prepare: Prepare): Publications {
   const add = prepare(ADD)
   const forget = prepare(
     `DELETE FROM sync_publications WHERE finished_at < ? AND id NOT IN (
-       SELECT max(id) FROM sync_publications WHERE error_code IS NULL GROUP BY target)`,
+       SELECT max(id) FROM sync_publications WHERE publication IS NOT NULL GROUP BY target)`,
   )
   return {
     add: attempt => void add.run(attempt),
@@ -62,8 +62,8 @@ export function readPublications(db: Sqlite, target: string): PublicationHistory
         `SELECT * FROM sync_publications WHERE target = ? AND ${where} ORDER BY id DESC LIMIT 1`,
       )
       .get(target)
-  const last = newest('error_code IS NULL')
-  const failed = newest('error_code IS NOT NULL')
+  const last = newest('publication IS NOT NULL')
+  const failed = newest('publication IS NULL')
   const complete = last && withoutId(last)
   if (failed === undefined || failed.id < (last?.id ?? 0)) return { last: complete, failures: undefined }
   const { since, times } = db

@@ -119,6 +119,37 @@ test('no secret and no text of the server is in the output of a refused publicat
   expect(all).not.toMatch(new RegExp(`S3CRET|${PRIVATE_TEXT}|Signature=`))
 })
 
+test('a complete publication whose earlier files cannot be removed ends with 73, and its row has both', async () => {
+  const fake = await fakeS3()
+  const store = filledStore()
+  const place = placeFor(fake)
+  const publish = () => parley(['publish', TARGET, '--keep', '1', '--json', '--database', store.path], place)
+  await publish()
+  store.put('members', [{ id: 'm', name: 'N' }], { now: '2026-01-02T00:00:00.000Z' })
+  fake.fault = ({ method }) => (method === 'DELETE' ? { status: 403, code: 'AccessDenied' } : undefined)
+  const ended = await publish()
+  expect(ended.status).toBe(EXIT_STATUS.databaseUnavailable)
+  expect(ended.stderr).toMatch(
+    /^parley: Publication 2 is complete; files of earlier ones could not be removed: Access to .* is denied .*\nhint: The access key needs .*s3:DeleteObject/,
+  )
+  const denied = { code: 'publish-denied', message: expect.stringContaining('is denied') }
+  expect(JSON.parse(ended.stdout)).toMatchObject({ publication: 2, removal_error: denied })
+  fake.fault = () => undefined
+  const next = await publish()
+  expect(next).toMatchObject({ status: EXIT_STATUS.done, stderr: '' })
+  expect(JSON.parse(next.stdout)).toMatchObject({ publication: 3, removal_error: null })
+  const rows = store.all('SELECT publication, error_code, error FROM sync_publications ORDER BY id')
+  expect(rows).toEqual([
+    { publication: 1, error_code: null, error: null },
+    {
+      publication: 2,
+      error_code: 'publish-denied',
+      error: expect.stringMatching(/^Publication 2 is complete; .*s3:DeleteObject/),
+    },
+    { publication: 3, error_code: null, error: null },
+  ])
+})
+
 test('a killed publication shows no secret to other users, and the next one removes its temporary files and is complete', async () => {
   const fake = await fakeS3()
   const store = filledStore()
