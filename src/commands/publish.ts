@@ -125,6 +125,8 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
       full,
       signal,
       onProgress: progress.show,
+      onEmptied: ({ message }) =>
+        void stderr.write(`parley: ${message}. Its publications begin again with number 1.\n`),
       onEnd(db, outcome) {
         progress.end()
         if (signal.aborted) return

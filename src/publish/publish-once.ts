@@ -1,10 +1,22 @@
 import type { Clock } from '../base/clock.ts'
+import { EXIT_STATUS, StopError } from '../base/errors.ts'
+import { shellWord } from '../base/safe-text.ts'
 import type { TableProgress } from '../export/partitions.ts'
 import { databaseError } from '../store/database/sqlite-errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { openDatabase } from '../store/file/open.ts'
+import { readPublications } from '../store/sync/publications.ts'
+import { metadataVersion } from './metadata-file.ts'
+import { PUBLICATIONS } from './publications.ts'
 import { type PublishSummary, publishWarehouse } from './publish.ts'
-import { openTargetStorage, type PublishTarget, type TargetSettings } from './storage/open.ts'
+import {
+  type OpenTargetOptions,
+  openTargetReader,
+  openTargetStorage,
+  type PublishTarget,
+  type TargetSettings,
+  targetName,
+} from './storage/open.ts'
 
 /** One publication, as the command and the daemon's child process make it. */
 export interface OncePublishing {
@@ -20,6 +32,11 @@ export interface OncePublishing {
   full?: boolean
   signal: AbortSignal
   onProgress(progress: TableProgress): void
+  /**
+   * Called before anything is written if the target is empty and the warehouse knows of a publication there. The folder
+   * may have been moved, or its disk not be mounted. Throws the error, or returns to begin again.
+   */
+  onEmptied(error: StopError): void
   /** Called with the warehouse's connection at the end, when the publication is complete or has failed. */
   onEnd?(db: Sqlite, outcome: PublishOutcome): void
 }
@@ -36,12 +53,16 @@ export async function publishOnce({
   full = false,
   signal,
   onProgress,
+  onEmptied,
   onEnd,
 }: OncePublishing): Promise<PublishSummary> {
   const { keep, tables, location } = settings.publish
   const db = openDatabase({ path: database, readonly: true })
   try {
-    const storage = await openTargetStorage(target, { settings, location, clock, signal })
+    const access = { settings, location, clock, signal }
+    const emptied = await emptiedError(db, target, access)
+    if (emptied) onEmptied(emptied)
+    const storage = await openTargetStorage(target, access)
     const { mode } = settings.database
     const options = { db, storage, clock, mode, version, keep, tables, full, signal, onProgress }
     const summary = await publishWarehouse(options).finally(storage.close)
@@ -54,4 +75,31 @@ export async function publishOnce({
   } finally {
     db.close()
   }
+}
+
+async function emptiedError(
+  db: Sqlite,
+  target: PublishTarget,
+  access: OpenTargetOptions,
+): Promise<StopError | undefined> {
+  const name = targetName(target)
+  const { last } = readPublications(db, name)
+  if (last === undefined) return undefined
+  const reader = await openTargetReader(target, access)
+  const hasTable = async (folder: string) =>
+    (await reader.list(folder)).some(path => metadataVersion(path) !== undefined)
+  try {
+    // The short listing comes first. A target without the table may have others, and is then damaged, not empty.
+    if ((await hasTable(PUBLICATIONS)) || (await hasTable(''))) return undefined
+  } finally {
+    reader.close()
+  }
+  return new StopError(
+    `${name} is empty; the last one known is publication ${last.publication} of ${last.published_at}`,
+    {
+      code: 'publish-emptied',
+      hint: `Bring the files back: the folder may have been moved, or its disk not be mounted. Or parley publish ${shellWord(name)} begins again with number 1.`,
+      exitStatus: EXIT_STATUS.databaseUnavailable,
+    },
+  )
 }

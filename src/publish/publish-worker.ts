@@ -1,5 +1,5 @@
 import { systemClock } from '../base/clock.ts'
-import { errorCode, exitStatusOf, ParleyError } from '../base/errors.ts'
+import { errorCode, exitStatusOf, ParleyError, type StopError } from '../base/errors.ts'
 import { lowerPriority } from '../base/lower-priority.ts'
 import { answerParent } from '../store/database/child-program.ts'
 import { publishOnce } from './publish-once.ts'
@@ -13,7 +13,10 @@ process.once('disconnect', () => orphaned.abort(new Error('The parent process ha
 answerParent(async (input: PublishInput): Promise<PublishAnswer> => {
   lowerPriority()
   try {
-    const work = { clock: systemClock(), signal: orphaned.signal, onProgress: () => undefined }
+    const onEmptied = (error: StopError) => {
+      throw error
+    }
+    const work = { clock: systemClock(), signal: orphaned.signal, onProgress: () => undefined, onEmptied }
     return { summary: await publishOnce({ ...input, ...work }) }
   } catch (error) {
     if (!(error instanceof ParleyError)) return { fault: errorCode(error) ?? nameOf(error) }

@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
@@ -141,6 +141,24 @@ test('a target in S3 without credentials is a warning and a reason in the status
     },
   ])
   expect(report()?.failing?.reason).toContain(missing)
+})
+
+test('a folder that has lost its publications is not begun again by the daemon, which goes on once they are back', async () => {
+  const target = join(emptyFolder(), 'lake')
+  const { start, advance, rows, report } = await dutyWith({ target })
+  void start()
+  await advance(0)
+  const away = join(emptyFolder(), 'away')
+  renameSync(target, away)
+  await advance(5 * MINUTE)
+  expect(rows()).toMatchObject([{ publication: 1 }, { publication: null, error_code: 'publish-emptied' }])
+  expect(report()?.failing?.reason).toMatch(
+    / is empty; .* publication 1 of .* parley publish .*\/lake begins/,
+  )
+  expect(existsSync(target)).toBe(false)
+  renameSync(away, target)
+  await advance(MINUTE)
+  expect(rows().at(-1)).toMatchObject({ publication: 2, error_code: null })
 })
 
 test('a child process that dies is a failure with a hint', async () => {

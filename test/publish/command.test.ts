@@ -178,6 +178,20 @@ describe('parley publish', () => {
     expect(filesIn(lake.folder)).toEqual(before)
   })
 
+  test('a target that has lost its publications is begun again, and the command says so', async () => {
+    const { lake, run } = await published()
+    await run()
+    await run()
+    rmSync(lake.folder, { recursive: true })
+    const ended = await run()
+    expect(ended).toMatchObject({ status: EXIT_STATUS.done })
+    expect(ended.stdout).toContain(`Publication 1 in ${lake.folder} `)
+    expect(ended.stderr).toMatch(
+      /^parley: .* is empty; the last one known is publication 3 of .*Z\. Its publications begin again with number 1\.\n$/,
+    )
+    expect(await run()).toMatchObject({ status: EXIT_STATUS.done, stderr: '' })
+  })
+
   test('a second publication at the same time is refused, and the message names the process of the first', async () => {
     const { run, lake } = await published()
     const held = openFolder({ path: lake.folder, location: lake.url, mode: 0o600, clock: systemClock() })

@@ -150,6 +150,18 @@ test('a complete publication whose earlier files cannot be removed ends with 73,
   ])
 })
 
+test('a bucket that has lost its publications is begun again, and the command says so', async () => {
+  const fake = await fakeS3()
+  const store = filledStore()
+  const place = placeFor(fake)
+  const publish = () => parley(['publish', TARGET, '--database', store.path], place)
+  await publish()
+  fake.objects.clear()
+  const ended = await publish()
+  expect(ended).toMatchObject({ status: EXIT_STATUS.done })
+  expect(ended.stderr).toContain(`${TARGET} is empty; the last one known is publication 1 of `)
+})
+
 test('a killed publication shows no secret to other users, and the next one removes its temporary files and is complete', async () => {
   const fake = await fakeS3()
   const store = filledStore()
