@@ -54,7 +54,7 @@ const PUBLICATION_COLUMNS: Readonly<
   warehouse: { kind: 'text', doc: 'The identity of the warehouse.' },
   snapshots: {
     kind: 'json',
-    doc: 'JSON object: the snapshot of each table that belongs to the publication.',
+    doc: 'JSON object: the snapshot of each table that belongs to the publication. Only the newest publications can be read, as many as publish.keep says, and after a purge only the last one. The snapshots of earlier rows are gone.',
   },
 }
 
