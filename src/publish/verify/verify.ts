@@ -5,6 +5,7 @@ import { atOneInstant } from '../../export/export.ts'
 import { createRowCounter, type TableProgress } from '../../export/partitions.ts'
 import type { Sqlite } from '../../store/database/sqlite-types.ts'
 import { META, readMeta } from '../../store/sync/meta.ts'
+import { countText } from '../../terminal/wording.ts'
 import { readLastPublication } from '../catalogue/complete-publication.ts'
 import { folderOfFile } from '../metadata-file.ts'
 import { PUBLICATIONS, type PublicationRow, rowsIn } from '../publications.ts'
@@ -44,12 +45,13 @@ export interface VerifySummary {
 
 /**
  * @throws StopError (exit status 64) when the target has nothing published or another warehouse, 73 when it cannot be
- * read
+ * read or has lost the table `publications`
  */
 export async function verifyTarget(options: VerifyOptions): Promise<VerifySummary> {
   const { db, storage } = options
   // A folder of something else may have millions of files, so nothing is listed before a publication is found.
-  if ((await readLastPublication(storage)) === undefined) throw nothingPublished(storage)
+  if ((await readLastPublication(storage)) === undefined && (await storage.holds()) !== 'ours')
+    throw nothingPublished(storage)
   // The target is read first. In the other order, a row that was purged and came back could be published in between.
   const target = await readTarget(storage)
   return db ? atOneInstant(db, () => verifyFiles(options, target)) : verifyFiles(options, target)
@@ -58,7 +60,10 @@ export async function verifyTarget(options: VerifyOptions): Promise<VerifySummar
 async function verifyFiles(options: VerifyOptions, target: PublishedTarget): Promise<VerifySummary> {
   const { db, storage } = options
   const publication = rowsIn(target).at(-1)
-  if (publication === undefined) throw nothingPublished(storage)
+  if (publication === undefined)
+    throw target.tables.size === 0 || target.tables.has(PUBLICATIONS)
+      ? nothingPublished(storage)
+      : lostPublications(storage, target)
   if (db) refuseOtherWarehouse(storage, target, readMeta(db, META.identity) ?? '')
   const verified = await verifyTables(options, target, publication)
   const found = [...lostTables(target, publication), ...verified.flatMap(one => one.faults)]
@@ -131,6 +136,17 @@ async function lastingFaults(
     if (kind === 'hint' && now.tables.get(table)?.isHinted) return false
     return needed.get(table)?.has(file) !== false
   })
+}
+
+function lostPublications({ name }: TargetReader, { tables }: PublishedTarget): StopError {
+  return new StopError(
+    `${name} has ${countText(tables.size, 'table')}, and no table ${PUBLICATIONS}: it was lost, or the first publication was interrupted`,
+    {
+      code: 'publish-lost',
+      hint: hintFor('table', name),
+      exitStatus: EXIT_STATUS.databaseUnavailable,
+    },
+  )
 }
 
 function nothingPublished({ name }: TargetReader): StopError {

@@ -71,6 +71,24 @@ test('a table that is gone, or only its metadata, is a fault until the next publ
   expect(await verify()).toMatchObject({ status: EXIT_STATUS.done })
 })
 
+test('a lost table publications is damage until the next publication writes it again', async () => {
+  const store = temporaryStore()
+  const lake = emptyLake()
+  store.put('members', [{ id: 'm', name: 'M' }], { now: NOW })
+  await publishTo(store.path, lake)
+  const verify = () => parley(['publish', 'verify', lake.folder, '--database', store.path])
+  for (const lost of ['publications', 'publications/metadata']) {
+    rmSync(join(lake.folder, lost), { recursive: true })
+    const gone = await verify()
+    expect(gone).toMatchObject({ status: EXIT_STATUS.databaseUnavailable, stdout: '' })
+    expect(gone.stderr).toMatch(
+      /^parley: .* has \d+ tables, and no table publications.*\nhint: Restore the folder, or run parley publish .*: it writes the table again/,
+    )
+    await publishTo(store.path, lake)
+    expect(await verify()).toMatchObject({ status: EXIT_STATUS.done })
+  }
+})
+
 test('a target that cannot be verified is refused with a hint and not created', async () => {
   const cwd = emptyFolder()
   const cases: [target: string, says: RegExp][] = [
