@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../../src/base/errors.ts'
@@ -69,6 +69,26 @@ test('a table that is gone, or only its metadata, is a fault until the next publ
   )
   await publishTo(store.path, lake)
   expect(await verify()).toMatchObject({ status: EXIT_STATUS.done })
+})
+
+test('a file that parley did not name stays until its table is written, and verifying says so', async () => {
+  const store = temporaryStore()
+  const lake = emptyLake()
+  store.put('members', [{ id: 'm', name: 'M' }], { now: NOW })
+  await publishTo(store.path, lake)
+  const foreign = join(lake.folder, 'members/data/foo.parquet')
+  writeFileSync(foreign, 'x')
+  const verified = async () =>
+    (await parley(['publish', 'verify', lake.folder, '--database', store.path])).stdout
+  await publishTo(store.path, lake)
+  expect(existsSync(foreign)).toBe(true)
+  expect(await verified()).toMatch(
+    /No publication names 1 other file: .* another program .* at the latest when its table is written again/,
+  )
+  store.put('members', [{ id: 'm', name: 'N' }], { now: NOW })
+  await publishTo(store.path, lake)
+  expect(existsSync(foreign)).toBe(false)
+  expect(await verified()).not.toContain('No publication names')
 })
 
 test('a lost table publications is damage until the next publication writes it again', async () => {
