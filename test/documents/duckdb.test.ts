@@ -176,6 +176,15 @@ describe('the script for DuckDB', () => {
     ])
   })
 
+  test('each view of an attached table names a key column, so that DuckDB never asks for the rowid', () => {
+    const { views } = duckdbStatements('parley.db', ALL)
+    const attached = views.filter(sql => / FROM parley_file\./.test(sql))
+    expect(attached.length).toBeGreaterThan(30)
+    expect(attached.filter(sql => !/ FROM parley_file\."\w+" WHERE "\w+" IS NOT NULL;$/.test(sql))).toEqual(
+      [],
+    )
+  })
+
   test('DuckDB parses the script from the first line to the last', async () => {
     const statements = await connection.extractStatements(duckdbScript('parley.db', ALL))
     expect(statements.count).toBeGreaterThan(500)

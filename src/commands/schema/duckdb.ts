@@ -121,7 +121,7 @@ function exactColumns({ columns }: DescribedTable): ReadonlyMap<string, string> 
 }
 
 function sourceOf({ name, form, columns }: DescribedTable, exact: ReadonlyMap<string, string>): string {
-  if (form === 'table' && exact.size === 0 && !isDerived(name)) return `${ATTACHED}.${quote(name)}`
+  if (form === 'table' && exact.size === 0 && !isDerived(name)) return attachedRows(name, columns)
   const query = (select: string) =>
     `sqlite_query(${literal(ATTACHED)}, ${literal(`SELECT ${select} FROM ${quote(name)}`)})`
   const digits = [...exact].map(
@@ -131,6 +131,15 @@ function sourceOf({ name, form, columns }: DescribedTable, exact: ReadonlyMap<st
   const cells = columns.map(sourceCell)
   if (cells.length + digits.length <= MAX_RESULT_COLUMNS) return query([...cells, ...digits].join(', '))
   return `${query(cells.join(', '))} JOIN ${query(['"id"', ...digits].join(', '))} USING ("id")`
+}
+
+/**
+ * All rows: no key is NULL. The condition lets DuckDB read a column where a query needs none, such as `count(*)`.
+ * Otherwise DuckDB asks for the rowid, which most tables do not have.
+ */
+function attachedRows(name: string, columns: readonly DescribedColumn[]): string {
+  const key = columns.find(({ isKey }) => isKey)
+  return `${ATTACHED}.${quote(name)}${key ? ` WHERE ${quote(key.name)} IS NOT NULL` : ''}`
 }
 
 /** The cell in a query that SQLite runs. Its result is text, and SQLite's own text of a double has only 15 digits. */
