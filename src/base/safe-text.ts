@@ -32,7 +32,7 @@ export function jsonLine(value: unknown): string {
 }
 
 /** As `jsonLine`, but indented. */
-export function jsonPage(value: unknown): string {
+export function indentedJson(value: unknown): string {
   return `${escapedJson(JSON.stringify(value, null, 2))}\n`
 }
 

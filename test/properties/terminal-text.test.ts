@@ -5,8 +5,8 @@ import { expect, test } from 'vitest'
 import { ResourceError } from '../../src/base/errors.ts'
 import { createLog } from '../../src/base/log.ts'
 import {
+  indentedJson,
   jsonLine,
-  jsonPage,
   safeMultilineText,
   safeText,
   shellWord,
@@ -47,7 +47,7 @@ const WAYS: Readonly<Record<string, (text: string) => readonly string[]>> = {
   safeLines: text => safeMultilineText(text).split('\n'),
   singleLine: text => [singleLine(text)],
   jsonLine: text => jsonLine({ [text]: text }).split('\n'),
-  jsonPage: text => jsonPage({ [text]: [text] }).split('\n'),
+  indentedJson: text => indentedJson({ [text]: [text] }).split('\n'),
   'a wrapped sentence': text => wrapText(text, 40),
   'a folded sentence': text => foldText(text, 40),
   'a remark': text => indentedNote(text, text, 40),
@@ -92,7 +92,7 @@ test.each([
 test('JSON has the same text with its characters escaped', () => {
   fc.assert(
     fc.property(hostile, text => {
-      expect([jsonLine({ text }), jsonPage({ text })].map(json => JSON.parse(json))).toEqual([
+      expect([jsonLine({ text }), indentedJson({ text })].map(json => JSON.parse(json))).toEqual([
         { text },
         { text },
       ])

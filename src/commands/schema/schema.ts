@@ -3,7 +3,7 @@ import { basename, extname, resolve } from 'node:path'
 import { Argument, InvalidArgumentError, Option } from 'commander'
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { nearestName } from '../../base/nearest-name.ts'
-import { jsonLine, jsonPage, safeText } from '../../base/safe-text.ts'
+import { indentedJson, jsonLine, safeText } from '../../base/safe-text.ts'
 import {
   type DescribedColumn,
   type DescribedTable,
@@ -138,7 +138,7 @@ async function answer({ all, name, options, path, published, stdout }: SchemaQue
   if (options.datasette) {
     const { datasetteMetadata } = await import('./datasette.ts')
     const { readQuestions } = await import('../../dictionary/questions.ts')
-    return jsonPage(datasetteMetadata(basename(path, extname(path)), all, readQuestions()))
+    return indentedJson(datasetteMetadata(basename(path, extname(path)), all, readQuestions()))
   }
   const engine = ENGINES.find(one => options[one])
   if (engine) {
@@ -148,7 +148,7 @@ async function answer({ all, name, options, path, published, stdout }: SchemaQue
   }
   if (options.ossie) {
     const { ossieModel } = await import('./ossie.ts')
-    return jsonPage(ossieModel(published))
+    return indentedJson(ossieModel(published))
   }
   if (options.duckdb) return (await import('./duckdb.ts')).duckdbScript(path, all)
   const width = stdout.isTTY ? stdout.columns || 80 : Number.POSITIVE_INFINITY

@@ -1,4 +1,5 @@
 import { jsonLine, singleLine } from '../../base/safe-text.ts'
+import type { SettingGuess } from '../../config/settings-file.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { reportTablesIn } from './derived-tables.ts'
 import { isNamed } from './stage-outcomes.ts'
@@ -25,11 +26,8 @@ export const readGuesses = (db: Sqlite): ReportGuess[] =>
   reportTablesIn(db).deals ? db.prepare<unknown[], ReportGuess>(GUESSES).all() : []
 
 /** A setting that would replace a guess. */
-export interface GuessedSetting {
+export interface GuessedSetting extends SettingGuess {
   key: string
-  /** As TOML. */
-  value: string
-  why: string
 }
 
 /** A text or a list of texts is the same in TOML and in JSON whose control characters are escaped. */
