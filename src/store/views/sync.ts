@@ -18,10 +18,55 @@ const asInteger = (value: string) => `CAST(${value} AS INTEGER)`
 /** Without this outer SELECT, SQLite declares a cast to INTEGER as NUM under UNION ALL. */
 const asArm = (select: string) => `SELECT * FROM (${select})`
 
-/** `sync_status`: one row per resource. */
+/** `sync_status`: one row per resource, in this order. */
 export function syncStatus(resources: readonly Resource[]): string {
-  return resources.map(statusOf).map(asArm).join('\nUNION ALL\n')
+  const each = (expression: (resource: Resource) => string) => byResource(resources, expression)
+  const completing = resources.filter(({ status }) => status.pending !== undefined)
+  // The LIMIT and the WHERE together keep SQLite from merging the inner query into the outer one, which would repeat a
+  // count for each use.
+  return `SELECT ${asText('s.resource')} AS resource, ${asText(STATE)} AS state, ${asText(REASON)} AS reason,
+  ${asInteger('s.live')} AS rows_live, ${asInteger('s.deleted')} AS rows_deleted,
+  ${asText('s.newest')} AS newest_at, ${asText('s.fresh')} AS fresh_as_of, ${asText('s.complete')} AS complete_as_of,
+  ${asInteger('s.live')} AS backfill_done,
+  ${asInteger(`CASE WHEN s.first_complete_at IS NOT NULL OR s.resource IN (${namesOf(completing)}) THEN s.live + s.pending END`)} AS backfill_total,
+  ${asInteger('s.open + s.pending')} AS pending_tasks, ${asInteger('s.rejected')} AS rejected,
+  s.last_success_at, s.next_run_at
+FROM (
+  SELECT r.*, ${each(({ status }) => liveRowsCounted(status))} AS live,
+    ${each(({ status }) => deletedRows(status))} AS deleted,
+    ${each(({ status }) => pendingRows(status))} AS pending,
+    ${each(({ status }) => newestOf(status))} AS newest,
+    ${each(freshAsOf)} AS fresh,
+    ${each(completeAsOf)} AS complete,
+    ${tasks(`count(*) FILTER (WHERE waiting AND failures = 0 AND coalesce(deadline, '~') > ${DUE_NOW})`)} AS waiting,
+    ${each(({ status }) => `'${status.waitsFor ?? 'answers'}'`)} AS waits_for,
+    ${each(resource => tasks(openTasks(resource)))} AS open,
+    (SELECT count(*) FROM sync_rejects j WHERE j.resource = r.resource AND j.resolved_at IS NULL) AS rejected,
+    ${closedGate('g.kind')} AS gate,
+    ${GATE_REASON} AS gate_reason
+  FROM json_each('${JSON.stringify(resources.map(({ name }) => name))}') n CROSS JOIN sync_resources r ON r.resource = n.value LIMIT -1
+) s WHERE true`
 }
+
+const namesOf = (resources: readonly Resource[]): string =>
+  resources.map(({ name }) => `'${name}'`).join(', ')
+
+/** SQL of a value that differs by resource. Each different text occurs once, and the one of most resources last. */
+function byResource(resources: readonly Resource[], expression: (resource: Resource) => string): string {
+  const groups = new Map<string, Resource[]>()
+  for (const resource of resources) {
+    const sql = expression(resource)
+    groups.set(sql, [...(groups.get(sql) ?? []), resource])
+  }
+  const [most, ...others] = [...groups].toSorted(([, some], [, more]) => more.length - some.length)
+  if (most === undefined || others.length === 0) return most?.[0] ?? 'NULL'
+  const cases = others.map(([sql, of]) => `WHEN r.resource IN (${namesOf(of)}) THEN ${sql}`)
+  return `CASE ${cases.join('\n      ')} ELSE ${most[0]} END`
+}
+
+/** SQL over the resource's tasks that count. They are few, and have an index. */
+const tasks = (value: string) => `(SELECT ${value} FROM sync_tasks
+      WHERE feed >= r.resource || '.' AND feed < r.resource || '/' AND (waiting OR round = 0))`
 
 /**
  * SQL of a value of the resource's first closed gate; the gate of the API comes first. NULL when no gate is closed. The
@@ -42,48 +87,23 @@ const GATE_REASON = closedGate(`CASE g.kind
     || iif(g.what = '${API_GATE}', '', ' for ' || substr(g.what, ${ROUTE_GATE.length + 1})) || ' since ' || ${clockTime('g.since')} || ' (' || g.reason || '); next try at ' || ${clockTime('g.until')}`)
 
 /** Whether the first read goes on. A backfill ends it with its run, which may be hours after the lists were read. */
-const isBackfilling = (resource: Resource) =>
-  `s.first_complete_at IS NULL AND ${completeAsOf(resource)} IS NULL`
+const IS_BACKFILLING = 's.first_complete_at IS NULL AND s.complete IS NULL'
 
-const stateOf = (resource: Resource) => `CASE
+const STATE = `CASE
     WHEN s.failing_since IS NOT NULL THEN 'failing'
     WHEN s.gate IS NOT NULL THEN 'on hold'
     WHEN s.unavailable_since IS NOT NULL THEN 'unavailable'
-    WHEN ${isBackfilling(resource)} THEN 'backfilling'
-    WHEN w.waiting > 0 THEN 'waiting'
+    WHEN ${IS_BACKFILLING} THEN 'backfilling'
+    WHEN s.waiting > 0 THEN 'waiting'
     ELSE 'ok' END`
 
 /** Every state but `ok` has a reason. A closed gate is the reason unless the resource itself fails. */
-function reasonOf(resource: Resource): string {
-  const waits = `'Not ready in the API yet: ${resource.status.waitsFor ?? 'answers'} (' || w.waiting || ')'`
-  return `CASE
+const REASON = `CASE
     WHEN s.failing_since IS NOT NULL THEN coalesce(s.reason, 'The last run failed')
     WHEN s.gate IS NOT NULL THEN s.gate_reason
     WHEN s.unavailable_since IS NOT NULL THEN coalesce(s.reason, 'This workspace does not offer it')
-    WHEN ${isBackfilling(resource)} THEN coalesce(s.reason, 'Not completely read yet')
-    WHEN w.waiting > 0 THEN ${waits} END`
-}
-
-function statusOf(resource: Resource): string {
-  const { name } = resource
-  // The LIMIT keeps SQLite from merging the inner query into the outer one, which would repeat a count for each use.
-  return `SELECT ${asText(`'${name}'`)} AS resource, ${asText(stateOf(resource))} AS state, ${asText(reasonOf(resource))} AS reason,
-  ${asInteger('s.live')} AS rows_live, ${asInteger(deletedRows(resource.status))} AS rows_deleted,
-  ${asText(newestOf(resource.status))} AS newest_at, ${freshAsOf(resource)}, ${asText(completeAsOf(resource))} AS complete_as_of,
-  ${asInteger('s.live')} AS backfill_done, ${asInteger(totalOf(resource.status))} AS backfill_total,
-  ${asInteger('w.open + s.pending')} AS pending_tasks,
-  ${asInteger(`(SELECT count(*) FROM sync_rejects j WHERE j.resource = '${name}' AND j.resolved_at IS NULL)`)} AS rejected,
-  s.last_success_at, s.next_run_at
-FROM (
-  SELECT *, ${liveRowsCounted(resource.status)} AS live, ${pendingRows(resource.status)} AS pending,
-    ${closedGate('g.kind')} AS gate, ${GATE_REASON} AS gate_reason
-  FROM sync_resources r WHERE resource = '${name}' LIMIT 1
-) s JOIN (
-  SELECT coalesce(sum(waiting AND failures = 0 AND coalesce(deadline, '~') > ${DUE_NOW}), 0) AS waiting,
-    ${openTasks(resource)} AS open
-  FROM sync_tasks WHERE feed >= '${name}.' AND feed < '${name}/' AND (waiting OR round = 0)
-) w`
-}
+    WHEN ${IS_BACKFILLING} THEN coalesce(s.reason, 'Not completely read yet')
+    WHEN s.waiting > 0 THEN 'Not ready in the API yet: ' || s.waits_for || ' (' || s.waiting || ')' END`
 
 /**
  * Leaves out first reads that are tried again or have failed: they have a task, but their rows are counted among the
@@ -131,12 +151,6 @@ function pendingRows({ table, pending }: StatusSource): string {
   return pending === undefined ? '0' : counted(table, `_deleted_at IS NULL AND ${pending}`)
 }
 
-function totalOf({ pending }: StatusSource): string {
-  return pending === undefined
-    ? 'CASE WHEN s.first_complete_at IS NOT NULL THEN s.live END'
-    : 's.live + s.pending'
-}
-
 function newestOf({ table, where, newest }: StatusSource): string {
   if (newest === undefined) return 'NULL'
   const isCounted = where === undefined ? '' : ` AND ${where}`
@@ -147,7 +161,7 @@ function newestOf({ table, where, newest }: StatusSource): string {
 function freshAsOf(resource: Resource): string {
   const lists = listsOf(resource)
   const isByScope = lists.length > 0 && lists.every(({ feed }) => 'scope' in feed && feed.scope)
-  return isByScope ? `${asText(completeAsOf(resource))} AS fresh_as_of` : 's.fresh_as_of'
+  return isByScope ? completeAsOf(resource) : 'r.fresh_as_of'
 }
 
 const SEGMENTED: readonly Feed['mode'][] = ['timeline', 'snapshot', 'periodic']
@@ -160,11 +174,11 @@ const SEGMENTED: readonly Feed['mode'][] = ['timeline', 'snapshot', 'periodic']
 function completeAsOf(resource: Resource): string {
   const listed = feedsOf(resource).filter(({ feed }) => SEGMENTED.includes(feed.mode))
   const isOfKeys = listed.some(({ feed }) => feed.mode === 'snapshot' && feed.lists === 'keys')
-  if (listed.length === 0 || isOfKeys) return 's.complete_as_of'
+  if (listed.length === 0 || isOfKeys) return 'r.complete_as_of'
   const isPeriodic = listed.every(({ feed }) => feed.mode === 'periodic')
   // A period that begins after the first complete read and was not read yet lacks nothing from before its start.
   const listedAt = isPeriodic
-    ? 'coalesce(g.listed_at, iif(s.first_complete_at IS NULL, NULL, g.from_at))'
+    ? 'coalesce(g.listed_at, iif(r.first_complete_at IS NULL, NULL, g.from_at))'
     : 'g.listed_at'
   // A closed period is final. Nothing after the end of the newest period has been requested yet.
   const oldest = isPeriodic
@@ -174,11 +188,11 @@ function completeAsOf(resource: Resource): string {
   const ofScopes = scopes.map(table => {
     const owner = CATALOG.find(({ tables }) => tables.some(({ name }) => name === table))
     return owner
-      ? `(SELECT ${completeAsOf(owner)} FROM sync_resources s WHERE s.resource = '${owner.name}')`
+      ? `(SELECT ${completeAsOf(owner)} FROM sync_resources r WHERE r.resource = '${owner.name}')`
       : 'NULL'
   })
   return `(SELECT CASE WHEN count(*) = 0 THEN ${ofScopes[0] ?? 'NULL'} WHEN count(*) = count(${listedAt}) THEN ${oldest} END
-    FROM sync_segments g WHERE g.feed >= s.resource || '.' AND g.feed < s.resource || '/' AND g.unavailable_since IS NULL)`
+      FROM sync_segments g WHERE g.feed >= r.resource || '.' AND g.feed < r.resource || '/' AND g.unavailable_since IS NULL)`
 }
 
 interface CoverageSource {
