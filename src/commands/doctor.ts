@@ -22,7 +22,9 @@ import { publishingFindings } from '../doctor/publishing.ts'
 import { type RunningWriter, runningWriter } from '../doctor/writer.ts'
 import { nextTurn } from '../export/partitions.ts'
 import { needsToken } from '../server/access/access-token.ts'
+import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { META, readMeta, readNote } from '../store/sync/meta.ts'
+import { publishedTargets } from '../store/sync/publications.ts'
 import { readRequestsToday } from '../store/sync/requests-today.ts'
 import { hasColours, styledText } from '../terminal/colours.ts'
 import { countText } from '../terminal/wording.ts'
@@ -58,14 +60,20 @@ export const doctorCommand: CommandDefinition<DoctorOptions> = {
     const report = createReport(context, json)
     if (input.options.data === true) return checkData(context, input, report)
     const { loaded, settings } = checkSettings(context, input, report.add)
-    const { usedToday, writer, identity, learned } = settings
+    const { usedToday, writer, identity, published, learned } = settings
       ? runMachineChecks(settings, report.add)
       : NOTHING_KNOWN
     if (loaded) {
       const { proxies, api } = loaded.settings
       for (const finding of routeFindings(proxies, context.env, api.baseUrl)) report.add(finding)
       for (const finding of statusServerFindings(loaded.settings.http)) report.add(finding)
-      const publishing = { settings: loaded.settings, identity, clock: systemClock(), signal: context.signal }
+      const publishing = {
+        settings: loaded.settings,
+        identity,
+        published,
+        clock: systemClock(),
+        signal: context.signal,
+      }
       for (const finding of await publishingFindings(publishing)) report.add(finding)
       if (usedToday === undefined) report.add(findingsOf('API').note(DAY_UNKNOWN))
       else {
@@ -192,6 +200,8 @@ interface PackageManifest {
 interface DatabaseFacts {
   /** The warehouse's identity; undefined when it cannot be read. */
   identity: string | undefined
+  /** The names of the targets that have had a complete publication. */
+  published: ReadonlySet<string>
   /** How many requests were sent today; 0 without a daily ceiling; undefined when the number cannot be read. */
   usedToday: number | undefined
   writer: RunningWriter | undefined
@@ -201,6 +211,7 @@ interface DatabaseFacts {
 
 const NOTHING_KNOWN: DatabaseFacts = {
   identity: undefined,
+  published: new Set(),
   usedToday: 0,
   writer: undefined,
   learned: undefined,
@@ -226,8 +237,9 @@ function runMachineChecks({ api, database }: LoadedSettings['settings'], add: Ad
   try {
     for (const finding of checkMachine(context)) add(finding)
     return {
-      identity: noted(context, meta => meta(META.identity)),
-      learned: noted(context, meta => readNote<LearnedRate>(meta, META.learnedRate)),
+      identity: stored(context, db => readMeta(db, META.identity)),
+      published: stored(context, publishedTargets) ?? new Set(),
+      learned: stored(context, db => readNote<LearnedRate>(key => readMeta(db, key), META.learnedRate)),
       usedToday: api.maxRequestsPerDay === undefined ? 0 : usedToday(context, add),
       writer: looked.openError ? undefined : runningWriter(context),
     }
@@ -236,12 +248,9 @@ function runMachineChecks({ api, database }: LoadedSettings['settings'], add: Ad
   }
 }
 
-function noted<T>(
-  { db, openError }: MachineContext,
-  read: (meta: (key: string) => string | undefined) => T,
-): T | undefined {
+function stored<T>({ db, openError }: MachineContext, read: (db: Sqlite) => T): T | undefined {
   try {
-    return db && !openError ? read(key => readMeta(db, key)) : undefined
+    return db && !openError ? read(db) : undefined
   } catch {
     // The checks of the database have reported why the database cannot be read.
     return undefined

@@ -30,6 +30,8 @@ export interface PublishingContext {
   settings: TargetSettings
   /** The warehouse's identity; undefined when the database does not exist or cannot be read. */
   identity: string | undefined
+  /** The names of the targets that have had a complete publication of this warehouse. */
+  published: ReadonlySet<string>
   clock: Clock
   signal: AbortSignal
 }
@@ -101,13 +103,18 @@ const NOT_WRITTEN = findingsOf('publish access').note(
 function targetFinding(
   name: string,
   { holds, last, otherLocation }: TargetFacts,
-  { identity }: Pick<PublishingContext, 'identity'>,
+  { identity, published }: Pick<PublishingContext, 'identity' | 'published'>,
 ): Finding {
   const line = findingsOf('publish target')
   if (holds === 'others')
     return line.warning(
       `${name} has files that parley publish did not write`,
       'Set publish.target to a folder or prefix that is empty, or has publications of this warehouse.',
+    )
+  if (holds === 'nothing' && published.has(name))
+    return line.warning(
+      `${name} is empty, and this warehouse has published to it`,
+      `Bring the files back: the folder may have been moved, or its disk not be mounted. Or parley publish ${shellWord(name)} begins again with number 1.`,
     )
   if (holds === 'nothing') return line.ok(`${name} has nothing yet`)
   if (last === undefined)

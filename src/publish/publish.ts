@@ -118,7 +118,7 @@ async function publishBegun(
 ): Promise<PublishSummary> {
   const { db, storage, keep, version, full } = options
   const { publication, target } = begun
-  const leftovers = await removeUncommitted(storage, target, publication)
+  const leftovers = await removing(options, removeUncommitted(storage, target, publication))
   const { complete_as_of, fresh_as_of } = readCompleteness(db)
   const properties = {
     [PROPERTIES.warehouse]: warehouse,
@@ -139,27 +139,34 @@ async function publishBegun(
   }
   const rows = keptRows([...rowsIn(target), row], keep)
   const completed = await publishRows(context, rows, published.length)
-  const removal = await removeExpired(context, { published, completed, rows }).then(
-    files => ({ files, error: null }),
-    (error: unknown) => ({ files: 0, error: removalError(options, error) }),
-  )
+  const expired = await removing(options, removeExpired(context, { published, completed, rows }))
   return {
     publication,
     published_at: publishedAt,
     complete_as_of,
     fresh_as_of,
     tables: [...published, completed].map(({ metadata: _, ...summary }) => summary),
-    files_removed: leftovers + removal.files,
-    removal_error: removal.error,
+    files_removed: leftovers.files + expired.files,
+    removal_error: expired.error ?? leftovers.error,
   }
 }
 
-/** @throws the error itself when the publication was stopped, or when it is not one of the target */
-function removalError({ storage, signal }: PublishOptions, thrown: unknown): PublishSummary['removal_error'] {
-  const error = storage.fault(thrown)
-  if (signal.aborted || !(error instanceof ParleyError)) throw error
-  const { code, message, hint = null } = error
-  return { code, message, hint }
+/**
+ * Waits for a removal of files. A publication is complete without it, and a later one makes up for it.
+ * @throws the error itself when the publication was stopped, or when it is not one of the target
+ */
+async function removing(
+  { storage, signal }: PublishOptions,
+  removed: Promise<number>,
+): Promise<{ files: number; error: PublishSummary['removal_error'] }> {
+  try {
+    return { files: await removed, error: null }
+  } catch (thrown) {
+    const error = storage.fault(thrown)
+    if (signal.aborted || !(error instanceof ParleyError)) throw error
+    const { code, message, hint = null } = error
+    return { files: 0, error: { code, message, hint } }
+  }
 }
 
 interface PublicationContext extends Pick<TablePublishing, 'publication' | 'properties'> {

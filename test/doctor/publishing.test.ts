@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type Clock, MINUTE_MS, systemClock } from '../../src/base/clock.ts'
@@ -6,6 +6,7 @@ import { loadSettings, type Settings } from '../../src/config/load-settings.ts'
 import type { Finding } from '../../src/doctor/finding.ts'
 import { publishingFindings, spaceFinding, writingFinding } from '../../src/doctor/publishing.ts'
 import { META, readMeta } from '../../src/store/sync/meta.ts'
+import { publishedTargets } from '../../src/store/sync/publications.ts'
 import { emptyFolder, parley } from '../cli/parley.ts'
 import { publishInto, publishTo } from '../publish/publishing.ts'
 import { ACCESS, BUCKET, type FakeS3, fakeS3 } from '../publish/s3/fake-s3.ts'
@@ -23,6 +24,7 @@ function findings(
   return publishingFindings({
     settings: { ...settings, publish: { ...settings.publish, ...publish } },
     identity: store && readMeta(store.db, META.identity),
+    published: store ? publishedTargets(store.db) : new Set(),
     clock,
     signal: new AbortController().signal,
   })
@@ -45,6 +47,25 @@ describe('a folder', () => {
       expect.stringMatching(/disk space$/),
     ])
     expect(all[1]?.found).toBe(`${parent} is writable, and the rest of the path is created`)
+  })
+
+  test('that is empty again after a publication is a warning', async () => {
+    const store = temporaryStore()
+    const folder = emptyFolder()
+    expect(await findings({ target: folder }, { store })).toMatchObject([
+      { mark: 'ok', found: `${folder} has nothing yet` },
+      {},
+      {},
+    ])
+    const published = await parley(['publish', folder, '--tables', 'teams', '--database', store.path])
+    expect(published.status).toBe(0)
+    rmSync(folder, { recursive: true })
+    mkdirSync(folder)
+    expect((await findings({ target: folder }, { store }))[0]).toMatchObject({
+      mark: 'warning',
+      found: `${folder} is empty, and this warehouse has published to it`,
+      hint: expect.stringContaining('Bring the files back'),
+    })
   })
 
   test('with publications of this warehouse is good until the last one is late', async () => {

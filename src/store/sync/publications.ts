@@ -74,6 +74,13 @@ export function readPublications(db: Sqlite, target: string): PublicationHistory
   return { last: complete, failures: { since, times, newest: withoutId(failed) } }
 }
 
+/** The names of the targets that have had a complete publication. */
+export function publishedTargets(db: Sqlite): ReadonlySet<string> {
+  if (!hasTable(db, 'sync_publications')) return new Set()
+  const sql = 'SELECT DISTINCT target FROM sync_publications WHERE publication IS NOT NULL'
+  return new Set(db.prepare<unknown[], string>(sql).pluck().all())
+}
+
 function withoutId({ id: _, ...attempt }: RowOf<typeof PUBLICATION_TABLE>): PublicationAttempt {
   return attempt
 }

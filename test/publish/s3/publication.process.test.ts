@@ -230,9 +230,13 @@ test('a sweep leaves a table that another process has published since, however o
   await expectComplete(fake)
 })
 
-test.each([false, true])(
-  'files of an interrupted publication are removed by the next one, whether the table was published before: %s',
-  async isPublished => {
+test.each([
+  { isPublished: false, mayDelete: true },
+  { isPublished: true, mayDelete: true },
+  { isPublished: true, mayDelete: false },
+])(
+  'files of an interrupted publication are removed by the next one that may remove them: %j',
+  async ({ isPublished, mayDelete }) => {
     const fake = await fakeS3()
     const store = temporaryStore()
     const publish = async () => publishTo(await bucketOf(fake), store.path)
@@ -246,8 +250,13 @@ test.each([false, true])(
     const interrupted = () =>
       filesOf(fake, 'members').filter(key => key.includes(isPublished ? '/2-' : '/1-'))
     expect(interrupted()).toHaveLength(1)
-    fake.fault = () => undefined
+    fake.fault = ({ method }) =>
+      !mayDelete && method === 'DELETE' ? { status: 403, code: 'AccessDenied' } : undefined
     putMember(store, 'm', 'N')
+    expect((await publish()).removal_error?.code).toBe(mayDelete ? undefined : 'publish-denied')
+    await expectComplete(fake)
+    fake.fault = () => undefined
+    putMember(store, 'm', 'O')
     await publish()
     expect(interrupted()).toEqual([])
     await expectComplete(fake)
