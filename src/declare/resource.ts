@@ -385,8 +385,6 @@ export interface FollowUp {
   when?: Readonly<Record<string, readonly string[]>>
   /** A change of these columns alone writes no task. */
   unlessOnly?: readonly string[]
-  /** Query parameters with which the list returns only the rows that write the task. */
-  filter?: Readonly<Record<string, string>>
   /** `resource.feed` that gets the task. */
   feed: string
   /** Column with the key to read. */

@@ -88,7 +88,6 @@ export const activitiesResource = resource({
         {
           on: ['inserted', 'changed', 'revived'],
           when: { source_type: ['MEETING'] },
-          filter: { source_type: 'MEETING' },
           feed: 'meetings.detail',
           key: 'source_id',
           sort: 'occurred_at',

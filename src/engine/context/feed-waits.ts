@@ -26,10 +26,6 @@ export interface FeedWaits {
   answered(feed: string, scope?: string): void
   /** Whether any feed of the resource, or a scope of one, waits after a failure. */
   hasFailedFeed(resource: string): boolean
-  /**
-   * When the first of a resource's waiting feeds may be read again, by `clock.elapsed()`; undefined when no feed waits.
-   */
-  waitsUntil(resource: string): number | undefined
   /** Why a feed of the resource was unavailable at its last request; undefined when no feed was. */
   reason(resource: string): string | undefined
   /** The feeds and scopes that have not been read since a wait of at least this long, in ms. */
@@ -115,7 +111,6 @@ export function growingBackoff({
   const waitMs = (feed: string, scope = '') => Math.max(leftMs(feed), leftMs(nameOf(feed, scope)))
   const waitsOf = (resource: string) =>
     [...waits].flatMap(([name, one]) => (name.startsWith(`${resource}.`) ? [one] : []))
-  const inProgress = (resource: string) => waitsOf(resource).filter(({ endsAt }) => endsAt > clock.elapsed())
   const refused: Backoff = { firstMs: refusedMs, mostMs: unavailableMs, jitter: 0 }
   /** Begins a wait, unless one is in progress: requests that were in flight at the start of that wait may fail too. */
   const begin = (
@@ -167,11 +162,8 @@ export function growingBackoff({
       const ended = [feed, nameOf(feed, scope)].filter(name => waits.delete(name))
       if (ended.length > 0) changed()
     },
-    hasFailedFeed: resource => inProgress(resource).some(({ gate }) => gate.kind === 'failing'),
-    waitsUntil(resource) {
-      const ends = inProgress(resource).map(({ endsAt }) => endsAt)
-      return ends.length === 0 ? undefined : Math.min(...ends)
-    },
+    hasFailedFeed: resource =>
+      waitsOf(resource).some(({ gate, endsAt }) => gate.kind === 'failing' && endsAt > clock.elapsed()),
     reason: resource => waitsOf(resource).find(({ gate }) => gate.kind === 'unavailable')?.gate.reason,
     closed(leastMs) {
       forget()
@@ -186,7 +178,7 @@ export function growingBackoff({
 /** For a backfill: a failed feed waits until the next run, which may request it at once. */
 export function backoffForTheRun(): FeedWaits {
   const unending = Number.POSITIVE_INFINITY
-  const backoffs = growingBackoff({
+  const waits = growingBackoff({
     clock: { now: () => 0, elapsed: () => 0 },
     random: () => 0,
     failed: { firstMs: unending, mostMs: unending, jitter: 0 },
@@ -194,10 +186,9 @@ export function backoffForTheRun(): FeedWaits {
     refusedMs: unending,
   })
   return {
-    ...backoffs,
+    ...waits,
     answered: () => undefined,
     closed: () => [],
-    waitsUntil: resource => (backoffs.hasFailedFeed(resource) ? 0 : undefined),
   }
 }
 
