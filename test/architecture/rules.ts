@@ -35,7 +35,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   fastify: ['server/server.ts'],
   hyparquet: ['publish/verify/parquet-rows.ts'],
   'hyparquet-writer': ['export/parquet-file.ts'],
-  'p-queue': ['engine/scheduler/dispatch.ts', 'publish/storage/s3-files.ts'],
+  'p-queue': ['engine/scheduler/steps.ts', 'publish/storage/s3-files.ts'],
   pino: ['base/log.ts'],
   'pino-pretty': ['base/log.ts'],
   'prom-client': ['server/metrics.ts'],

@@ -12,16 +12,15 @@ import { createPermits } from '../requests/permits.ts'
 import { createReachability } from '../requests/reachability.ts'
 import { noProgress, type SchedulerProgress } from '../requests/request-counts.ts'
 import { createRouteSlots } from '../requests/route-slots.ts'
-import { createDispatch } from './dispatch.ts'
 import { createLanes } from './lanes.ts'
-import { createStep } from './step.ts'
+import { createSteps } from './steps.ts'
 import { createWaiting } from './waiting.ts'
 
 /**
  * Chooses which job's request is sent next. It waits for a permit first and chooses the job then, so no job waits in a
  * queue ahead of a more urgent one. Lanes share the requests; what a lane does not use goes to the others.
  *
- * When no request is sent, the scheduler waits for one of these, in this order (step.ts):
+ * When no request is sent, the scheduler waits for one of these, in this order (steps.ts):
  * 1. the API, or answers in flight or not yet stored (next-step.ts);
  * 2. a permit of the governor (`permits.next`);
  * 3. the end of another program's transaction (`store.waitUntilFree`);
@@ -127,17 +126,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     askAgain: lanes.askAgain,
   })
 
-  const dispatch = createDispatch({
-    attempts,
-    reachability,
-    permits,
-    lanes,
-    progress,
-    endless,
-    wake: waits.wake,
-  })
-
-  const step = createStep({
+  const steps = createSteps({
     context,
     sources,
     endless,
@@ -146,7 +135,6 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     attempts,
     permits,
     lanes,
-    dispatch,
     waits,
     restMs,
     stop,
@@ -160,13 +148,13 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       lanes.askAll()
       reachability.begin()
       try {
-        while (!stopNew.aborted && stopped === undefined && (await step()));
+        while (!stopNew.aborted && stopped === undefined && (await steps.next()));
       } catch (error) {
         // The answers in flight are still stored before the warehouse is closed.
         stop(writeError(error, store.path))
       }
       permits.drop()
-      await dispatch.onIdle()
+      await steps.onIdle()
       attempts.end()
       reachability.end()
       if (stopped !== undefined) throw stopped

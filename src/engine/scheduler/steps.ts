@@ -1,12 +1,13 @@
+import PQueue from 'p-queue'
 import type { Permit } from '../../api/governor/in-flight.ts'
+import type { HealthCheck } from '../../api/reach.ts'
 import { HOUR_MS } from '../../base/clock.ts'
 import type { EngineContext } from '../context/context.ts'
-import type { EndlessWork, Source } from '../context/job.ts'
+import type { ChosenJob, EndlessWork, Source } from '../context/job.ts'
 import type { RequestAttempts } from '../requests/attempts.ts'
 import type { Permits } from '../requests/permits.ts'
 import type { Reachability } from '../requests/reachability.ts'
 import type { SchedulerProgress } from '../requests/request-counts.ts'
-import type { Dispatch } from './dispatch.ts'
 import type { Lanes } from './lanes.ts'
 import { type Decision, decide, decideWithoutJob } from './next-step.ts'
 import type { SchedulerWaits } from './waiting.ts'
@@ -17,10 +18,9 @@ export interface StepDeps {
   endless: EndlessWork | undefined
   progress: SchedulerProgress
   reachability: Reachability
-  attempts: Pick<RequestAttempts, 'unanswered' | 'acceptRefusals'>
+  attempts: RequestAttempts
   permits: Permits
   lanes: Lanes
-  dispatch: Dispatch
   waits: SchedulerWaits
   /** Time until a request on this route may be sent, in ms, regardless of requests in flight. */
   restMs(route: string): number
@@ -38,14 +38,53 @@ const LONGEST_WAIT_MS = 1000
 /** The longest wait of a daemon while nothing is due. */
 const LONGEST_REST_MS = HOUR_MS
 
-/**
- * Returns the function that the scheduler calls repeatedly. Each call sends one request, or waits until one may be
- * sent. It returns false when no work is left or the run is over.
- */
-export function createStep(deps: StepDeps): () => Promise<boolean> {
-  const { context, sources, endless, progress, reachability, attempts, permits, lanes, dispatch, stop } = deps
+export interface Steps {
+  /** Sends one request, or waits until one may be sent. False when no work is left or the run is over. */
+  next(): Promise<boolean>
+  /** Resolves when no request is in flight. */
+  onIdle(): Promise<void>
+}
+
+/** The steps of the scheduler, and the requests in flight. */
+export function createSteps(deps: StepDeps): Steps {
+  const { context, sources, endless, progress, reachability, attempts, permits, lanes, stop } = deps
   const { store } = context
   const { wake, wait } = deps.waits
+  const queue = new PQueue({ concurrency: Number.POSITIVE_INFINITY })
+
+  /** Performs a request while others are in flight. */
+  const run = (work: () => Promise<void>, after?: () => void) => {
+    progress.inFlight += 1
+    void queue.add(work).finally(() => {
+      progress.inFlight -= 1
+      after?.()
+      wake()
+    })
+  }
+
+  /** Sends the job's request. If a backfill has abandoned the route, the job fails instead, and the permit is kept. */
+  const start = async (chosen: ChosenJob, permit: Permit): Promise<void> => {
+    const { job } = chosen
+    const reason = endless ? undefined : reachability.abandonedReason(job.request.route)
+    if (reason !== undefined) {
+      permits.keep(permit)
+      await attempts.refuse(chosen, reason)
+      lanes.askAgain(job.feed)
+      return
+    }
+    run(
+      () => attempts.perform(chosen, permit),
+      () => {
+        lanes.askAgain(job.feed)
+        endless?.onEnd(job)
+      },
+    )
+  }
+
+  const sendHealthCheck = async (check: HealthCheck): Promise<void> => {
+    const permit = await permits.next()
+    if (permit) run(() => attempts.sendHealthCheck(check, permit))
+  }
 
   /**
    * How long until a source may have something to send, in ms. A source that is due now, but has no job, waits for
@@ -88,7 +127,7 @@ export function createStep(deps: StepDeps): () => Promise<boolean> {
     }
     const chosen = lanes.choose()
     if (chosen) {
-      await dispatch.start(chosen, permit)
+      await start(chosen, permit)
       return true
     }
     if (await store.waitUntilFree()) {
@@ -123,14 +162,17 @@ export function createStep(deps: StepDeps): () => Promise<boolean> {
     return true
   }
 
-  return async () => {
-    const next = decision()
-    if (next.step === 'send') return send()
-    // Nothing may be sent now, so a retry that falls due must not end this wait.
-    if (next.step === 'wait')
-      await wait(Math.min(next.ms ?? Number.POSITIVE_INFINITY, reachability.patienceLeftMs()))
-    else if (next.step === 'health-check') await dispatch.sendHealthCheck(next.check)
-    else stop(next.because === 'silence' ? reachability.silenceError() : reachability.accessError())
-    return true
+  return {
+    async next() {
+      const next = decision()
+      if (next.step === 'send') return send()
+      // Nothing may be sent now, so a retry that falls due must not end this wait.
+      if (next.step === 'wait')
+        await wait(Math.min(next.ms ?? Number.POSITIVE_INFINITY, reachability.patienceLeftMs()))
+      else if (next.step === 'health-check') await sendHealthCheck(next.check)
+      else stop(next.because === 'silence' ? reachability.silenceError() : reachability.accessError())
+      return true
+    },
+    onIdle: () => queue.onIdle(),
   }
 }
