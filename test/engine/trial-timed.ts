@@ -88,7 +88,7 @@ export async function startTimed(
       unavailableMs: 86_400_000 * intervalScale,
       refusedMs: 60_000 * intervalScale,
     }),
-    schedule: made => byTime(made, { pollMs }),
+    createSchedule: made => byTime(made, { pollMs }),
     isFinished: name =>
       context.rounds.wasComplete(name) ||
       sources.every(source => source.resource !== name || isIdle(context, source)),

@@ -66,7 +66,7 @@ function contextWith(since: string | null): EngineContext {
     log,
     options,
     backoffs: backoffForTheRun(),
-    schedule: byRounds,
+    createSchedule: byRounds,
     isFinished: () => true,
   })
 }

@@ -78,7 +78,7 @@ describe('the segments of the daemon', () => {
             unavailableMs: DAY,
             refusedMs: DAY,
           }),
-          schedule: made => byTime(made, { pollMs: POLL_MS }),
+          createSchedule: made => byTime(made, { pollMs: POLL_MS }),
           isFinished: () => true,
         })
         const known = new Map<string, number>()
@@ -142,7 +142,7 @@ describe('the segments of the daemon', () => {
         unavailableMs: DAY,
         refusedMs: DAY,
       }),
-      schedule: made => byTime(made, { pollMs: POLL_MS }),
+      createSchedule: made => byTime(made, { pollMs: POLL_MS }),
       isFinished: () => true,
     })
     const insert = store.prepare(

@@ -46,26 +46,16 @@ export interface EngineContext {
   after(ms: number): string
 }
 
-export interface ContextDeps {
-  store: Store
-  clock: Clock
-  log: Log
-  options: EngineOptions
-  backoffs: FeedWaits
-  schedule(context: EngineContext): Schedule
-  isFinished(resource: ResourceName): boolean
+interface ContextDeps
+  extends Pick<EngineContext, 'store' | 'clock' | 'log' | 'options' | 'backoffs' | 'isFinished'> {
+  createSchedule(context: EngineContext): Schedule
 }
 
-export function createContext(deps: ContextDeps): EngineContext {
-  const { store, clock, log, options, backoffs, isFinished } = deps
+export function createContext({ createSchedule, ...deps }: ContextDeps): EngineContext {
+  const { store, clock, log, options } = deps
   const now = () => isoInstant(clock.now())
   const context: EngineContext = {
-    store,
-    clock,
-    log,
-    options,
-    backoffs,
-    isFinished,
+    ...deps,
     now,
     get schedule() {
       return schedule
@@ -80,7 +70,7 @@ export function createContext(deps: ContextDeps): EngineContext {
     urgent: createUrgent(),
     after: ms => store.dueClock.after(scaled(ms, options)),
   }
-  const schedule = deps.schedule(context)
+  const schedule = createSchedule(context)
   return context
 }
 

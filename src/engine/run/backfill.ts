@@ -77,17 +77,29 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     log,
     options,
     backoffs: backoffForTheRun(),
-    schedule: byRounds,
+    createSchedule: byRounds,
     isFinished,
   })
   let scheduler: Scheduler | undefined
   let result: BackfillResult | undefined
-  const confirmation = createConfirmationWait({
-    context,
-    resources: deps.resources,
-    stopNew,
-    onWaited: ms => scheduler?.excludeWait(ms),
-  })
+  let waits = 0
+  let confirmingUntil: number | undefined
+
+  /**
+   * A backfill requests suspected rows once more, minutes later. Until then no other request is left, so the run waits.
+   * Returns whether more requests are due.
+   */
+  const waitToConfirm = async (running: Scheduler): Promise<boolean> => {
+    const ms = confirmationMs(context, deps.resources)
+    if (ms === undefined || waits >= MOST_WAITS || stopNew.aborted) return false
+    waits += 1
+    confirmingUntil = clock.now() + ms
+    log.info('Waiting to confirm suspected deletions', { wait_ms: Math.round(ms) })
+    await clock.sleep(ms, stopNew)
+    running.excludeWait(ms)
+    confirmingUntil = undefined
+    return !stopNew.aborted
+  }
 
   const finishedNow = () => resources.filter(({ name }) => isFinished(name))
 
@@ -110,7 +122,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
   const readAll = async (running: Scheduler): Promise<readonly Resource[]> => {
     for (let repeats = 0; ; ) {
       await running.run()
-      if ((await confirmation.wait()) || (await applyDeletions())) continue
+      if ((await waitToConfirm(running)) || (await applyDeletions())) continue
       const finished = finishedNow()
       if (stopNew.aborted || repeats >= MOST_REPEATS || finished.length === resources.length) return finished
       repeats += 1
@@ -121,7 +133,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     progress: () => ({
       ...(scheduler?.progress ?? noProgress()),
       begun: scheduler !== undefined,
-      confirmingUntil: confirmation.until(),
+      confirmingUntil,
       resources: resources.map(({ name }) => ({
         resource: name,
         counts: context.runs.counts(name),
@@ -221,48 +233,5 @@ function resultOf(
 /** The most times that `scheduler.run` is called again because new reads have fallen due. */
 const MOST_REPEATS = 3
 
-/**
- * A backfill requests suspected rows once more, minutes later. Until then no other request is left, so the run waits.
- */
-interface ConfirmationWait {
-  /** Waits if suspected rows need it. Returns whether more requests are due. */
-  wait(): Promise<boolean>
-  /** End of the wait, in ms since the epoch; undefined when there is no wait. */
-  until(): number | undefined
-}
-
-interface ConfirmationWaitDeps {
-  context: EngineContext
-  resources: readonly ResourceName[]
-  stopNew: AbortSignal
-  /** Called with the length of each wait, in ms. */
-  onWaited(ms: number): void
-}
-
 /** If replicas of the API disagree, suspicions may arise indefinitely. After this many waits, the next run decides. */
 const MOST_WAITS = 4
-
-function createConfirmationWait({
-  context,
-  resources,
-  stopNew,
-  onWaited,
-}: ConfirmationWaitDeps): ConfirmationWait {
-  const { clock, log } = context
-  let waits = 0
-  let until: number | undefined
-  return {
-    async wait() {
-      const ms = confirmationMs(context, resources)
-      if (ms === undefined || waits >= MOST_WAITS || stopNew.aborted) return false
-      waits += 1
-      until = clock.now() + ms
-      log.info('Waiting to confirm suspected deletions', { wait_ms: Math.round(ms) })
-      await clock.sleep(ms, stopNew)
-      onWaited(ms)
-      until = undefined
-      return !stopNew.aborted
-    },
-    until: () => until,
-  }
-}

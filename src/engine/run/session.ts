@@ -1,9 +1,7 @@
 import type { Sent } from '../../api/client.ts'
-import type { ApiRequest } from '../../api/request.ts'
 import { DAY_MS, isoInstant, MINUTE_MS, untilNext } from '../../base/clock.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import { writeError } from '../../store/migrations/foreign-objects.ts'
-import type { Gate } from '../../store/sync/gates.ts'
 import { createContext, type EngineContext } from '../context/context.ts'
 import type { EngineDeps } from '../context/engine-options.ts'
 import { growingBackoff } from '../context/feed-waits.ts'
@@ -19,7 +17,7 @@ import { type AccessBefore, createScheduler, type Scheduler } from '../scheduler
 import { processRequests } from './handed-over.ts'
 import { recordMinutes } from './minute-recorder.ts'
 import { createOpenRuns } from './open-runs.ts'
-import { type ChosenResources, chooseResources } from './sources.ts'
+import { chooseResources } from './sources.ts'
 
 /**
  * One session of the daemon: everything from the settings to the scheduler is built once and runs until it is stopped
@@ -75,7 +73,22 @@ export function createSession(deps: SessionDeps): Session {
   const closedBefore = store.gates
     .closed()
     .filter(gate => gate.resources.some(name => deps.resources.includes(name)))
-  const context = createSessionContext({ ...deps, closedBefore }, chosen.isIdle)
+  const context: EngineContext = createContext({
+    store,
+    clock,
+    log: deps.log,
+    options,
+    backoffs: growingBackoff({
+      clock,
+      random: deps.random,
+      before: closedBefore,
+      unavailableMs: scaled(UNAVAILABLE_MS, options),
+      refusedMs: scaled(REFUSED_MS, options),
+    }),
+    createSchedule: made => byTime(made, deps),
+    // Once a parent has been complete, its rows are stored, so its children need not wait until it is idle.
+    isFinished: name => context.rounds.wasComplete(name) || isIdle(name),
+  })
   const isIdle = (name: ResourceName) => chosen.isIdle(context, name)
   let scheduler: Scheduler | undefined
 
@@ -142,7 +155,12 @@ export function createSession(deps: SessionDeps): Session {
         resources,
         closedBefore,
         access: { ...deps.access, againAfterMs: scaled(ACCESS_AGAIN_MS, options) },
-        endless: { onApply: runs.open, onEnd: afterJob, onSent: sentTo(observer) },
+        endless: {
+          onApply: runs.open,
+          onEnd: afterJob,
+          onSent: ({ route }, lane, sent) =>
+            observer.onRequest({ route, lane, status: statusOf(sent), durationMs: sent.durationMs }),
+        },
       })
       scheduler = running
       let stopped: unknown
@@ -165,42 +183,6 @@ export function createSession(deps: SessionDeps): Session {
       if (stopped !== undefined) throw stopped
     },
   }
-}
-
-function createSessionContext(
-  {
-    store,
-    clock,
-    log,
-    random,
-    options,
-    pollMs,
-    closedBefore: before,
-  }: SessionDeps & { closedBefore: readonly Gate[] },
-  isIdle: ChosenResources['isIdle'],
-): EngineContext {
-  const context = createContext({
-    store,
-    clock,
-    log,
-    options,
-    backoffs: growingBackoff({
-      clock,
-      random,
-      before,
-      unavailableMs: scaled(UNAVAILABLE_MS, options),
-      refusedMs: scaled(REFUSED_MS, options),
-    }),
-    schedule: made => byTime(made, { pollMs }),
-    // Once a parent has been complete, its rows are stored, so its children need not wait until it is idle.
-    isFinished: name => context.rounds.wasComplete(name) || isIdle(context, name),
-  })
-  return context
-}
-
-function sentTo({ onRequest }: SessionObserver) {
-  return (request: ApiRequest, lane: Lane | 'retry', sent: Sent): void =>
-    onRequest({ route: request.route, lane, status: statusOf(sent), durationMs: sent.durationMs })
 }
 
 /** How often the schedule and the ends of runs and rounds are checked; scaled by `intervalScale`. */

@@ -1,6 +1,6 @@
 import { CATALOG } from '../../catalog/catalog.ts'
 import { type DeclaredFeed, feedsOf } from '../../catalog/feeds.ts'
-import type { Feed, Resource } from '../../declare/resource.ts'
+import type { Resource, TimelineFeed } from '../../declare/resource.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import { META } from '../../store/sync/meta.ts'
 import type { EngineContext } from '../context/context.ts'
@@ -17,42 +17,47 @@ import { createSnapshot } from '../modes/snapshot/snapshot.ts'
 import { tileByAge } from '../modes/timeline/tiling.ts'
 import { addFirstSegment, createTimeline } from '../modes/timeline/timeline.ts'
 
-type ModeOf<M extends Feed['mode']> = Extract<Feed, { mode: M }>
-
-type Factories = {
-  [M in Feed['mode']]: (
-    context: EngineContext,
-    declared: DeclaredFeed<ModeOf<M>>,
-    resource: Resource,
-  ) => (Source | undefined)[]
+/** The sources that read a feed, and those that check or look up single rows for it. */
+function sourcesOfFeed(
+  context: EngineContext,
+  { feed, ...name }: DeclaredFeed,
+  resource: Resource,
+): (Source | undefined)[] {
+  switch (feed.mode) {
+    case 'timeline':
+      return sourcesOfTimeline(context, { ...name, feed })
+    case 'snapshot': {
+      const list = { ...name, feed }
+      return [
+        ...createSnapshot(context, list, resource),
+        createNewestKeys(context, list),
+        ...createProbes(context, list),
+        createAnnouncedRecords(context, list),
+      ]
+    }
+    case 'item':
+      return createItems(context, { ...name, feed }, resource)
+    case 'periodic':
+      return createPeriodic(context, { ...name, feed })
+    case 'singleton':
+      return createSingleton(context, { ...name, feed })
+  }
 }
 
-/** By mode: the sources that read a feed, and those that check or look up single rows for it. */
-const SOURCES: Factories = {
-  timeline(context, list) {
-    const { lookup } = list.feed
-    addFirstSegment(context, list.id)
-    if (context.schedule.isTimed) tileByAge(context, list, new Set())
-    const lanes = createTimeline(context, list)
-    const others = lookup ? [lookup.resource] : []
-    const isListed = () => lanes.every(lane => isIdle(context, lane)) && others.every(context.isFinished)
-    return [...lanes, ...createProbes(context, list), createLookup(context, list, isListed)]
-  },
-  snapshot: (context, list, resource) => [
-    ...createSnapshot(context, list, resource),
-    createNewestKeys(context, list),
-    ...createProbes(context, list),
-    createAnnouncedRecords(context, list),
-  ],
-  item: createItems,
-  periodic: createPeriodic,
-  singleton: createSingleton,
+function sourcesOfTimeline(context: EngineContext, list: DeclaredFeed<TimelineFeed>): (Source | undefined)[] {
+  const { lookup } = list.feed
+  addFirstSegment(context, list.id)
+  if (context.schedule.isTimed) tileByAge(context, list, new Set())
+  const lanes = createTimeline(context, list)
+  const others = lookup ? [lookup.resource] : []
+  const isListed = () => lanes.every(lane => isIdle(context, lane)) && others.every(context.isFinished)
+  return [...lanes, ...createProbes(context, list), createLookup(context, list, isListed)]
 }
 
 export function createSources(context: EngineContext, resource: Resource): Source[] {
   const { schedule, store } = context
   const sources = feedsOf(resource)
-    .flatMap(declared => createFeed(context, declared, resource))
+    .flatMap(declared => sourcesOfFeed(context, declared, resource))
     .filter(source => source !== undefined)
   if (schedule.isTimed) return sources
   // Every backfill requests at once what has failed before.
@@ -61,15 +66,6 @@ export function createSources(context: EngineContext, resource: Resource): Sourc
     store.tasks.retryNow(feed)
   }
   return sources
-}
-
-function createFeed<M extends Feed['mode']>(
-  context: EngineContext,
-  declared: DeclaredFeed<ModeOf<M>>,
-  resource: Resource,
-): (Source | undefined)[] {
-  const create: Factories[M] = SOURCES[declared.feed.mode as M]
-  return create(context, declared, resource)
 }
 
 /** The resources that a backfill or a session reads, and the sources of their requests. */
