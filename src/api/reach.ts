@@ -237,7 +237,7 @@ export function reachAfter(before: Reach, event: ReachEvent): Reach {
     case 'throttled':
       return afterThrottled(reach, event)
     case 'redirected':
-      return afterRedirect(afterResponse(reach, event.route), event)
+      return withNotedTrial(afterResponse(reach, event.route), event)
     case 'refused':
       return afterRefusal(afterResponse(reach, event.route), event)
     case 'answered':
@@ -380,10 +380,6 @@ function afterGrant(reach: Reach, route: string): Reach {
   }
 }
 
-function afterRedirect(reach: Reach, event: Extract<ReachEvent, { kind: 'redirected' }>): Reach {
-  return withNotedTrial(reach, event)
-}
-
 const withNotedTrial = (reach: Reach, event: Parameters<typeof withTrial>[2]): Reach => ({
   ...reach,
   refusal: reach.refusal && withTrial(reach, reach.refusal, event),
@@ -457,7 +453,7 @@ function stepInRefusal(reach: Reach, refusal: AccessRefusal, at: number): NextSt
   const isLong = at >= (refusal.doubtedSince ?? at) + LONG_DOUBT_MS
   if (isLong && isMostlyRefused(healthChecks, refusal, countsFrom)) return { kind: 'lost' }
   const isDue = askedLast(check) === NEVER || (at >= countsFrom && askedLast(check) < countsFrom)
-  const waitMs = isDue ? 0 : Math.min(nextTrialAt, nextSweepAt(countsFrom, at)) - at
+  const waitMs = isDue ? 0 : (countsFrom > at ? Math.min(nextTrialAt, countsFrom) : nextTrialAt) - at
   return waitMs > 0 ? { kind: 'wait', ms: waitMs } : { kind: 'health-check', check }
 }
 
@@ -485,16 +481,11 @@ function decidesFrom({ options, wasAnswered }: Reach, { doubtedSince }: AccessRe
   return doubtedSince + options.againAfterMs
 }
 
-function nextSweepAt(countsFrom: number, at: number): number {
-  return countsFrom > at ? countsFrom : Number.POSITIVE_INFINITY
-}
-
 function afterFailure(reach: Reach, event: Extract<ReachEvent, { kind: 'failed' }>): Reach {
   const silence = silenceAfter(reach, event)
   return {
-    ...reach,
+    ...withNotedTrial(reach, event),
     silence,
-    refusal: reach.refusal && withTrial(reach, reach.refusal, event),
     routes: silence.isAway ? reach.routes : routesAfterFailure(reach.routes, event),
     wasConnected: reach.wasConnected || event.cause !== 'unreachable',
   }
