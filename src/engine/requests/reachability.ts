@@ -35,12 +35,19 @@ import {
   withoutWait,
 } from '../../api/reach.ts'
 import type { ApiRequest } from '../../api/request.ts'
-import { type Clock, isoInstant } from '../../base/clock.ts'
+import { type Clock, isoInstant, MINUTE_MS } from '../../base/clock.ts'
 import type { StopError } from '../../base/errors.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
-import { API_GATE, type ApiGateKind, failureGates, type Gate, ROUTE_GATE } from '../../store/sync/gates.ts'
+import {
+  API_GATE,
+  type ApiGateKind,
+  apiGates,
+  failureGates,
+  GATE_KINDS,
+  type Gate,
+  ROUTE_GATE,
+} from '../../store/sync/gates.ts'
 import type { EngineContext } from '../context/context.ts'
-import { createGateRows } from './gate-rows.ts'
 import { logOwnLimits, logPauseChange, logReachChange, type NotedPause, type PauseKind } from './reach-log.ts'
 
 /** Holds the state of `api/reach.ts`: updates it with every outcome and records changes in the log and the database. */
@@ -115,6 +122,9 @@ const PAUSE_REASONS: Readonly<Record<PauseKind, string>> = {
   'day-used-up': 'api.max_requests_per_day is reached',
 }
 
+/** Once the API is back, its lists have this time to be read before they count as late. */
+const CATCHING_UP_MS = 10 * MINUTE_MS
+
 const THROTTLED = { kind: 'asked-to-wait', reason: PAUSE_REASONS['asked-to-wait'] } as const
 
 export function createReachability({
@@ -126,7 +136,7 @@ export function createReachability({
   before,
   random,
 }: ReachabilityDeps): Reachability {
-  const { clock, log, backoffs } = context
+  const { clock, log, store, backoffs, server, excusedUntil } = context
   let reach = startReach({ ...options, resting: restingBefore(before, clock) }, clock.elapsed())
   let lastFailure = ''
   /** Whether all responses since the last answer had a form that is not the API's. */
@@ -206,8 +216,29 @@ export function createReachability({
     return [...shut, ...backoffs.closed(NOTED_PAUSE_MS)]
   }
 
-  const rows = createGateRows(context)
-  const noteChange = () => rows.update(closedGates(), { mayStand: isAccessInDoubt(reach) })
+  /** As JSON, the gates in the database. */
+  let stored = '[]'
+  let seen: readonly Gate[] | undefined
+  /**
+   * Keeps the rows of `sync_gates` as this process sees the API, for `sync_status` and other processes. An error of a
+   * write is ignored: on a full disk another transaction ends the run.
+   */
+  const storeGates = (closed: readonly Gate[]) => {
+    // Each request calls this, and hundreds of CRM objects may be closed, so unchanged gates are skipped first.
+    if (closed.length === seen?.length && closed.every((gate, index) => gate === seen?.[index])) return
+    for (const name of withoutApi(seen ?? [])) excusedUntil.set(name, server.now() + CATCHING_UP_MS)
+    for (const name of withoutApi(closed)) excusedUntil.set(name, Number.POSITIVE_INFINITY)
+    seen = closed
+    const rows = JSON.stringify(closed)
+    if (rows === stored) return
+    stored = rows
+    void store.transaction(() => store.gates.set(closed)).catch(() => undefined)
+  }
+  const noteChange = () => {
+    const closed = closedGates()
+    // While access is in doubt, an earlier gate of the whole API may still be closed, and its row stays.
+    if (!isAccessInDoubt(reach) || closed.some(({ what }) => what === API_GATE)) storeGates(closed)
+  }
   backoffs.onChange(noteChange)
   const change = (next: Reach) => {
     const before = reach
@@ -217,7 +248,10 @@ export function createReachability({
   }
 
   return {
-    begin: () => rows.begin(closedGates(), { stands: options.accessWasLost }),
+    begin() {
+      stored = JSON.stringify(store.gates.closed())
+      if (!options.accessWasLost) storeGates(closedGates())
+    },
     noteSending({ route }) {
       limits = afterSending(limits, route, clock.elapsed())
       change(whileSending(reach, route))
@@ -267,9 +301,13 @@ export function createReachability({
     },
     accessError: () => accessGone(access, onlyForeign === true),
     trouble,
-    end: () => rows.end(failureGates(closedGates())),
+    end: () => storeGates(failureGates(closedGates())),
   }
 }
+
+/** The resources that cannot be read because of the API itself. */
+const withoutApi = (gates: readonly Gate[]) =>
+  apiGates(gates).flatMap(({ kind, resources }) => (GATE_KINDS[kind].isFault ? resources : []))
 
 type Closed = Pick<Gate, 'kind' | 'reason' | 'resources'> & { since: number; until: number; tries?: number }
 
