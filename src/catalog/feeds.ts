@@ -5,13 +5,10 @@ import { CATALOG } from './catalog.ts'
 export interface FeedName {
   resource: ResourceName
   /** `resource.feed` */
-  feed: string
+  id: string
 }
 
-export interface DeclaredFeed<F extends Feed = Feed> {
-  resource: ResourceName
-  /** `resource.feed` */
-  id: string
+export interface DeclaredFeed<F extends Feed = Feed> extends FeedName {
   feed: F
 }
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { feedNamed } from '../../src/catalog/feeds.ts'
 import { applyPage, type PageSteps } from '../../src/engine/modes/apply-page.ts'
 import { startScriptedApi } from '../support/scripted-api.ts'
 import { startTrial } from './trial-backfill.ts'
@@ -28,8 +29,9 @@ async function stepsOf(parsed: readonly string[] | undefined) {
     findMissingRows: () => note('find missing', 7),
     advance: (_, found) => note(`advance with ${found}`, 'advanced'),
   }
-  const where = { resource: 'messages', feed: 'messages.list' } as const
-  const request = { where, paging: 'v2-cursor', query: {}, segment } as const
+  const { feed, ...name } = feedNamed('messages.list')
+  if (feed.mode !== 'timeline') throw new TypeError('messages are no timeline')
+  const request = { list: { ...name, feed }, query: {}, segment }
   return { outcome: applyPage(context, request, { value: VALUE, reply: REPLY }, steps), ran }
 }
 

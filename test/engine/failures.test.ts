@@ -56,12 +56,12 @@ describe('the log of failures', () => {
     const note = (message: string, fields?: LogFields) => void lines.push([message, fields])
     return { lines, failures: createFailureLog({ error: note, info: note }) }
   }
-  const where = { resource: 'messages', feed: 'messages.list' } as const
+  const list = { resource: 'messages', id: 'messages.list' } as const
   const error = (code: string) => new ResourceError('why', { code })
 
   test('the first, tenth and hundredth equal failure is logged', () => {
     const { lines, failures } = logged()
-    for (let time = 0; time < 150; time += 1) failures.failed(where, error('server'))
+    for (let time = 0; time < 150; time += 1) failures.failed(list, error('server'))
     failures.recovered('messages')
     failures.recovered('messages')
     expect(lines.map(([message, fields]) => [message, fields?.failures])).toEqual([
@@ -78,8 +78,8 @@ describe('the log of failures', () => {
       ends: 'No longer',
       fields: { table: 'members', rows: 40 },
     }
-    for (let time = 0; time < 2; time += 1) failures.failed(where, error('mass-deletion'), held)
-    failures.failed(where, error('server'))
+    for (let time = 0; time < 2; time += 1) failures.failed(list, error('mass-deletion'), held)
+    failures.failed(list, error('server'))
     failures.recovered('messages')
     expect(lines).toEqual([
       [
@@ -96,11 +96,11 @@ describe('the log of failures', () => {
 
   test('failures of another kind, feed or series are logged separately', () => {
     const { lines, failures } = logged()
-    failures.failed(where, error('server'))
-    failures.failed(where, error('timeout'))
-    failures.failed({ ...where, feed: 'messages.probe' }, error('server'))
+    failures.failed(list, error('server'))
+    failures.failed(list, error('timeout'))
+    failures.failed({ ...list, id: 'messages.probe' }, error('server'))
     failures.recovered('messages')
-    failures.failed(where, error('server'))
+    failures.failed(list, error('server'))
     expect(lines.filter(([message]) => message === 'Failed to read resource')).toHaveLength(4)
   })
 })

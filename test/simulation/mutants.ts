@@ -227,7 +227,7 @@ export const MUTANTS: readonly Mutant[] = [
       answers(6 * HOUR, 40 * HOUR, { kind: 'status', route: '/v2/activities' }),
     ),
     file: 'engine/modes/put-off.ts',
-    from: "if (schedule.isTimed && ofList > FAILURES_OF_ONE_PAGE) context.backoffs.failed(where.feed, '')",
+    from: "if (schedule.isTimed && ofList > FAILURES_OF_ONE_PAGE) context.backoffs.failed(list.id, '')",
     to: '',
   },
   {

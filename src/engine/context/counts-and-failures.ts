@@ -75,12 +75,13 @@ export function createRunRecords({ store, log, now }: RunRecordsDeps): RunRecord
       writtenBefore.set(resource, writtenOf(resource, recordOf(resource)))
       records.set(resource, newRecord())
     },
-    fail({ resource, feed }, error, { lines, isUnread = () => true } = {}) {
+    fail(feed, error, { lines, isUnread = () => true } = {}) {
+      const { resource } = feed
       const record = recordOf(resource)
       record.hasFailed = true
       record.failures.push({ error, isUnread })
       store.state.failing(resource, reasonWithHint(error), now())
-      failureLog.failed({ resource, feed }, error, lines)
+      failureLog.failed(feed, error, lines)
     },
     failure,
     hasRecovered: resource => recordOf(resource).hasFailed && failure(resource) === undefined,
@@ -108,7 +109,7 @@ function sumOf(one: RowsWritten, other: RowsWritten): RowsWritten {
 
 /** Logs a lasting failure ever more rarely, since a line for each failed request would bury all others. */
 export interface FailureLog {
-  failed(where: { resource: ResourceName; feed: string }, error: ParleyError, lines?: FailureLines): void
+  failed(feed: FeedName, error: ParleyError, lines?: FailureLines): void
   /** A run of the resource ended without a failure. */
   recovered(resource: ResourceName): void
 }
@@ -129,14 +130,14 @@ export function createFailureLog(log: Pick<Log, 'error' | 'info'>): FailureLog {
   /** Failures in a row, by feed and code. */
   const streaks = new Map<ResourceName, Map<string, Streak>>()
   return {
-    failed({ resource, feed }, { code, message, hint }, { begins, ends, fields } = READING) {
+    failed({ resource, id }, { code, message, hint }, { begins, ends, fields } = READING) {
       const ofResource = streaks.get(resource) ?? new Map<string, Streak>()
       streaks.set(resource, ofResource)
-      const kind = `${feed} ${code}`
+      const kind = `${id} ${code}`
       const failures = (ofResource.get(kind)?.failures ?? 0) + 1
       ofResource.set(kind, { failures, ends })
       if (!isPowerOfTen(failures)) return
-      log.error(begins, { resource, code, ...(fields ?? { reason: `${feed}: ${message}`, hint }), failures })
+      log.error(begins, { resource, code, ...(fields ?? { reason: `${id}: ${message}`, hint }), failures })
     },
     recovered(resource) {
       const ended = [...(streaks.get(resource)?.values() ?? [])]

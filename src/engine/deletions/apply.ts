@@ -328,7 +328,7 @@ function reportHold(context: EngineContext, resource: ResourceName, loss: Deleti
   const command = `parley accept-deletions ${resource}`
   const until = new Date(Date.parse(heldSince ?? context.now()) + scaled(HOLD_MS, options)).toISOString()
   context.runs.fail(
-    { resource, feed: `${resource}.round` },
+    { resource, id: `${resource}.round` },
     new ResourceError(
       `${HELD_REASON}${what} is held back until a complete pass after ${dateTimeText(until)} confirms it (limit: 20 rows and 20 %). To delete them now: ${command}`,
       { code: 'mass-deletion' },

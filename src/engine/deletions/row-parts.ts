@@ -1,16 +1,11 @@
 import type { ItemFeed } from '../../declare/resource.ts'
 
+export const SETTING_COLUMN = 'execution_setting'
+
 /** The columns of the parts that are stored in a column of their row. All other parts have a table. */
 const COLUMNS: Readonly<Partial<Record<ItemFeed['stores'], string>>> = {
   body: 'text',
-  setting: 'execution_setting',
-}
-
-/** @throws TypeError when the part has a table */
-export function partColumnOf({ stores }: Pick<ItemFeed, 'stores'>): string {
-  const column = COLUMNS[stores]
-  if (column === undefined) throw new TypeError(`${stores} is not stored in a column`)
-  return column
+  setting: SETTING_COLUMN,
 }
 
 /** The table name of a part's suspicions in `sync_suspicions`. Their key is the key of the row that has the part. */

@@ -22,25 +22,25 @@ const NEVER = '~'
 /** Records that the feed, or one scope of it, has failed. The resource is failing until this part is read. */
 export function backOff(
   context: EngineContext,
-  where: FeedName,
+  feed: FeedName,
   error: ParleyError,
   { scope, tasks }: FailedPart = { scope: '' },
 ): void {
   const { store, backoffs, runs } = context
-  backoffs.failed(where.feed, scope)
+  backoffs.failed(feed.id, scope)
   // The list is due as soon as its backoff ends, since the resource stays failing until the list is read.
-  if (scope === '') wantList(context, where.feed)
+  if (scope === '') wantList(context, feed.id)
   const isDue = (task: Task) => (store.tasks.find(task)?.dueAt ?? NEVER) <= store.dueClock.now()
   // A whole feed may have failed before it has any segment.
-  const hasList = () => scope === '' || store.segments.of(where.feed, scope).length > 0
+  const hasList = () => scope === '' || store.segments.of(feed.id, scope).length > 0
   const isLeft = () => tasks?.some(isDue) ?? hasList()
-  runs.fail(where, error, { isUnread: () => backoffs.hasFailed(where.feed, scope) && isLeft() })
+  runs.fail(feed, error, { isUnread: () => backoffs.hasFailed(feed.id, scope) && isLeft() })
 }
 
 /** Records that this workspace does not offer the feed, or one scope of it. */
 export function markUnavailable(
   { store, backoffs, log }: EngineContext,
-  { resource, feed }: FeedName,
+  { resource, id }: FeedName,
   why: string,
   { scope = '', wasOffered = false } = {},
 ): void {
@@ -50,5 +50,5 @@ export function markUnavailable(
     const say = isNoted ? log.debug : log.info
     say('Resource or a part of it is unavailable: the workspace does not offer it', { resource, reason })
   }
-  backoffs.unavailable(feed, scope, { reason, wasOffered })
+  backoffs.unavailable(id, scope, { reason, wasOffered })
 }

@@ -7,8 +7,7 @@ import type { ItemFeed, RecordFollowUp, SnapshotFeed } from '../../declare/resou
 import type { StoredItem } from '../../store/rows/write-items.ts'
 import type { EngineContext } from '../context/context.ts'
 import { isOffered } from '../modes/refused-scope.ts'
-import { isPlanned } from './association-plan.ts'
-import { type Direction, directionsFrom, directionsOf, scopeOf } from './associations.ts'
+import { type Direction, directionsFrom, directionsOf, isPlanned, scopeOf } from './associations.ts'
 
 /**
  * Writes tasks that read changed records before their list is read again. A stored row that points at a record, such as

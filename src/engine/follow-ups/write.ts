@@ -1,8 +1,9 @@
 import { HOUR_MS, isoInstant } from '../../base/clock.ts'
 import { columnAt, tableNamed } from '../../catalog/catalog.ts'
-import { type FeedName, feedNamed } from '../../catalog/feeds.ts'
+import { feedNamed } from '../../catalog/feeds.ts'
 import type { ParsedItem, ReadCell } from '../../declare/parsed-item.ts'
 import type { FollowUp, RecordFollowUp } from '../../declare/resource.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
 import type { StoredItem, WriteOptions } from '../../store/rows/write-items.ts'
 import type { Store } from '../../store/store.ts'
 import type { EngineContext } from '../context/context.ts'
@@ -12,7 +13,7 @@ import { writeRecordTasks } from './changed-records.ts'
 /** Stores rows and counts them for the run. Call it in the transaction of the answer. */
 export function storeRows(
   context: EngineContext,
-  { resource }: FeedName,
+  resource: ResourceName,
   table: string,
   items: readonly ParsedItem[],
   options: Omit<WriteOptions, 'olderSince'>,
@@ -72,13 +73,13 @@ function isMet({ when = {} }: FollowUp | RecordFollowUp, cell: ReadCell): boolea
 /** Stores rows and writes their follow-ups, for an answer that is not a page of a list. */
 export function writeRows(
   context: EngineContext,
-  where: FeedName,
+  resource: ResourceName,
   table: string,
   items: readonly ParsedItem[],
   options: Omit<WriteOptions, 'olderSince'>,
   followUps: readonly (FollowUp | RecordFollowUp)[] = [],
 ): StoredItem[] {
-  const stored = storeRows(context, where, table, items, options)
+  const stored = storeRows(context, resource, table, items, options)
   writeFollowUps(context, table, stored, followUps)
   return stored
 }

@@ -1,12 +1,13 @@
 import { type Page, readPage } from '../../api/paging.ts'
+import type { Query } from '../../api/request.ts'
 import { ResourceError } from '../../base/errors.ts'
-import type { FeedName } from '../../catalog/feeds.ts'
-import type { ListPaging } from '../../declare/resource.ts'
+import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
+import type { ListRequest } from '../../declare/resource.ts'
 import type { StoredItem } from '../../store/rows/write-items.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context/context.ts'
 import type { Reply } from '../context/job.ts'
-import { type Query, segmentInPass } from './pass.ts'
+import { segmentInPass } from './pass.ts'
 
 /**
  * How every list mode stores a page, in the transaction of its answer (`requests/outcome.ts`). A mode says what happens
@@ -48,8 +49,7 @@ export interface ParsedPage<Parsed> extends ListPage {
 }
 
 export interface PageRequest {
-  where: FeedName
-  paging: ListPaging
+  list: DeclaredFeed<Extract<ListFeed, { list: ListRequest }>>
   query: Query
   segment: Segment
 }
@@ -57,13 +57,12 @@ export interface PageRequest {
 /** Returns what `advance` returns; undefined when the page must not be stored. */
 export function applyPage<Parsed, Found, Outcome>(
   context: EngineContext,
-  request: PageRequest,
-  answer: { value: unknown; reply: Reply },
+  { list, query, segment: before }: PageRequest,
+  { value, reply }: { value: unknown; reply: Reply },
   steps: PageSteps<Parsed, Found, Outcome>,
 ): Outcome | undefined {
-  const { reply } = answer
-  const page = readPage(request.paging, answer.value, request.query)
-  const segment = segmentInPass(request.segment, context, request.where, reply)
+  const page = readPage(list.feed.list.paging, value, query)
+  const segment = segmentInPass(before, context, list.resource, reply)
   const parsed = storePage({ page, reply, segment }, steps)
   return parsed && steps.advance(parsed, steps.findMissingRows(parsed))
 }

@@ -1,5 +1,5 @@
 import { MINUTE_MS } from '../../base/clock.ts'
-import type { FeedName } from '../../catalog/feeds.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../context/context.ts'
 
@@ -15,7 +15,7 @@ export const ACCEPTED = ASKED_AGAIN_AFTER_MS.length
  */
 export function askLaggingAgain(
   { store, rounds }: EngineContext,
-  { resource }: Pick<FeedName, 'resource'>,
+  resource: ResourceName,
   task: Task,
   { waiting = false } = {},
 ): void {

@@ -12,7 +12,6 @@ import { createSegmentTurns } from '../due/overload-order.ts'
  */
 export interface ListMode {
   list: DeclaredFeed<ListFeed>
-  route: string
   /** Set where each segment has its own lane. By default the list has one lane, given by the schedule. */
   lanes?: readonly Lane[]
   /** True when one request is made at a time. */
@@ -40,8 +39,9 @@ const LOOK_MS = 1000
 /** Creates one source for each lane. */
 export function createListSources(context: EngineContext, mode: ListMode): Source[] {
   const { store, backoffs, schedule, clock } = context
-  const { list, route, lanes, share, replan } = mode
+  const { list, lanes, share, replan } = mode
   const { resource, id, feed } = list
+  const route = 'list' in feed ? feed.list.path : feed.read.path
   const where = { resource, feed: id }
   const lookMs = feed.mode === 'snapshot' && feed.scope ? LOOK_MS : 0
   const underWay = new Set<number>()

@@ -1,14 +1,12 @@
 import { type CursorGuard, createCursorGuard, type Page } from '../../api/paging.ts'
 import type { Query } from '../../api/request.ts'
 import { type ParleyError, ResourceError } from '../../base/errors.ts'
-import type { FeedName } from '../../catalog/feeds.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
 import { NO_PASS, type Segment, type Segments } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context/context.ts'
 import type { Reply } from '../context/job.ts'
 
 /** What all passes over a list share: their start, their end, and the recovery from a dead cursor. */
-
-export type { Query }
 
 /**
  * Adds the start of the pass, by the server's clock, its round, and the want that it meets. Only the first page sets
@@ -18,14 +16,14 @@ export type { Query }
 export function segmentInPass(
   segment: Segment,
   context: EngineContext,
-  feed: FeedName,
+  resource: ResourceName,
   reply: Reply,
 ): Segment {
   return {
     ...segment,
     unavailableSince: null,
     passStartedAt: segment.passStartedAt ?? reply.serverSentAt,
-    passRound: segment.passRound ?? context.rounds.number(feed.resource),
+    passRound: segment.passRound ?? context.rounds.number(resource),
     // Later pages do not show the records that were published since the pass began.
     passWantedAt: segment.cursor === null ? segment.wantedAt : segment.passWantedAt,
   }

@@ -1,5 +1,5 @@
 import type { ParleyError } from '../../base/errors.ts'
-import type { DeclaredFeed, FeedName } from '../../catalog/feeds.ts'
+import type { FeedName } from '../../catalog/feeds.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../context/context.ts'
@@ -12,19 +12,19 @@ import { segmentAfterFailure } from './pass.ts'
  */
 export function putOff(
   context: EngineContext,
-  where: FeedName,
+  feed: FeedName,
   tasks: readonly Task[],
   error: ParleyError,
 ): void {
   for (const task of tasks) {
     context.store.tasks.putOff(task, {
-      round: context.rounds.number(where.resource),
+      round: context.rounds.number(feed.resource),
       dueAt: context.after(aloneBackoffMs(task.failures + 1)),
       sortAt: task.sortAt,
     })
   }
   const isUnread = () => tasks.some(task => (context.store.tasks.find(task)?.failures ?? 0) > 0)
-  context.runs.fail(where, error, { isUnread })
+  context.runs.fail(feed, error, { isUnread })
 }
 
 /**
@@ -34,7 +34,7 @@ export function putOff(
  */
 export function putOffList(
   context: EngineContext,
-  where: FeedName,
+  list: FeedName,
   segment: Segment,
   error: ParleyError,
   { ofList = 0 }: { ofList?: number } = {},
@@ -48,36 +48,31 @@ export function putOffList(
   const kept = segmentAfterFailure(segment, error)
   store.segments.save({ ...kept, ...(kept.cursor === null && { query: null }), attempts, retryAt })
   // The whole list fails, so it backs off, and one part of the list tries for all.
-  if (schedule.isTimed && ofList > FAILURES_OF_ONE_PAGE) context.backoffs.failed(where.feed, '')
-  failList(context, where, error)
+  if (schedule.isTimed && ofList > FAILURES_OF_ONE_PAGE) context.backoffs.failed(list.id, '')
+  failList(context, list, error)
 }
 
 /** Reports that a part of a list could not be read. */
-function failList(context: EngineContext, where: FeedName, error: ParleyError): void {
-  const isUnread = () => context.store.segments.of(where.feed).some(({ retryAt }) => retryAt !== null)
-  context.runs.fail(where, error, { isUnread })
+function failList(context: EngineContext, list: FeedName, error: ParleyError): void {
+  const isUnread = () => context.store.segments.of(list.id).some(({ retryAt }) => retryAt !== null)
+  context.runs.fail(list, error, { isUnread })
 }
 
 /** The rejects of stepped-over spans have a separate feed name, so that a complete round does not resolve them. */
-const unreadFeed = ({ id }: DeclaredFeed) => `${id}.unread`
+const unreadFeed = ({ id }: FeedName) => `${id}.unread`
 
 const spanName = ({ from, to }: Segment) => `${from} ${to}`
 
 /** Reports a span that is stepped over. */
-export function noteUnread(
-  context: EngineContext,
-  list: DeclaredFeed,
-  span: Segment,
-  error: ParleyError,
-): void {
+export function noteUnread(context: EngineContext, list: FeedName, span: Segment, error: ParleyError): void {
   const { from, to } = span
   const where = { resource: list.resource, feed: unreadFeed(list) }
   const reason = `The API fails to list this span, and a later run requests it again: ${error.message}`
   context.store.rejects.note({ ...where, scope: spanName(span), item: { from, to }, reason }, context.now())
-  failList(context, { resource: list.resource, feed: list.id }, error)
+  failList(context, list, error)
 }
 
 /** Resolves the reject of a span that could now be read. */
-export function resolveUnread({ store, now }: EngineContext, list: DeclaredFeed, segment: Segment): void {
+export function resolveUnread({ store, now }: EngineContext, list: FeedName, segment: Segment): void {
   if (segment.attempts > 0) store.rejects.resolve(unreadFeed(list), spanName(segment), '~', now())
 }

@@ -1,6 +1,5 @@
 import { ResourceError, RetryError } from '../../base/errors.ts'
-import type { FeedName } from '../../catalog/feeds.ts'
-import type { StatusMeanings } from '../../declare/resource.ts'
+import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
 import type { EngineContext } from '../context/context.ts'
 import { markUnavailable } from '../due/back-off.ts'
 
@@ -35,15 +34,14 @@ export function wrongIdentityError(): RetryError {
  */
 export function handleRefusal(
   context: EngineContext,
-  feed: FeedName,
-  expected: StatusMeanings | undefined,
+  list: DeclaredFeed<ListFeed>,
   status: number,
   message: string,
 ): void {
-  const wasRead = context.store.segments.of(feed.feed).some(({ listedAt }) => listedAt !== null)
+  const wasRead = context.store.segments.of(list.id).some(({ listedAt }) => listedAt !== null)
   if (wasRead && status in REMEDIES) throw accessLostError(status, message)
-  if (expected?.[status] !== 'unavailable') throw refusalError(status, message)
-  markUnavailable(context, feed, `The API answers ${status}: ${message}`)
+  if (list.feed.expected?.[status] !== 'unavailable') throw refusalError(status, message)
+  markUnavailable(context, list, `The API answers ${status}: ${message}`)
 }
 
 /**

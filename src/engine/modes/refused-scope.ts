@@ -25,7 +25,7 @@ import { accessLostError } from './refusals.ts'
  * | never-offered | is not failing | after 18 h by its list, after a day by its tasks   |
  *
  * A refusal that is declared `absent`, such as the 404 for the meetings of one collection, may mean that the parent row
- * is deleted (`handleAbsent` in snapshot/page-job.ts). refusals.ts handles all other refusals.
+ * is deleted (`handleAbsent` in snapshot/snapshot.ts). refusals.ts handles all other refusals.
  */
 export type ScopeHistory = 'has-rows' | 'was-listed' | 'never-offered'
 
@@ -71,7 +71,7 @@ export function refuseTasks(context: EngineContext, refusal: ScopeRefusal, of: S
   const history = scopeHistory(context, of)
   if (history === 'never-offered') {
     const round = context.rounds.number(where.resource)
-    context.store.tasks.skipScope(where.feed, scope, { round, dueAt: context.after(DAY_MS) })
+    context.store.tasks.skipScope(where.id, scope, { round, dueAt: context.after(DAY_MS) })
   }
   if (history === 'has-rows') failScope(context, refusal, of)
   else markScopeUnavailable(context, refusal, history)
@@ -92,7 +92,7 @@ export function failScope(
   const parent = parentOf(of)
   const isSuspected = parent !== undefined && context.store.suspicions.find(parent) !== undefined
   if (parent && !isSuspected) readAgainAtOnce(context, parent)
-  if (isSuspected || !isReported) context.backoffs.failed(where.feed, scope)
+  if (isSuspected || !isReported) context.backoffs.failed(where.id, scope)
   else backOff(context, where, accessLostError(status, message, of.scope), { scope, tasks })
 }
 

@@ -52,7 +52,7 @@ export interface SingleReads<Work> {
 export function createSingleReads<Work>(context: EngineContext, use: KeyUse<Work>): SingleReads<Work> {
   const { backoffs } = context
   const { where, route, lane, expected, keys, tasksOf, replan } = use
-  const { feed } = where
+  const { resource, id: feed } = where
   const underWay = new Set<string>()
   /** Work that continues with its next request, and its tasks with the tries that are stored. */
   const continued: { work: Work; tasks: readonly Task[] }[] = []
@@ -71,7 +71,8 @@ export function createSingleReads<Work>(context: EngineContext, use: KeyUse<Work
     for (const task of tasks) underWay.add(nameOf(task))
     const { rest, ...asking } = use.ask(work)
     return {
-      ...where,
+      resource,
+      feed,
       scope,
       expected,
       reads: { tasks },
@@ -101,7 +102,8 @@ export function createSingleReads<Work>(context: EngineContext, use: KeyUse<Work
   }
 
   const source: Source = {
-    ...where,
+    resource,
+    feed,
     route,
     lane,
     keys,

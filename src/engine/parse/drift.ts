@@ -1,6 +1,5 @@
 import type { Log } from '../../base/log.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
-import type { ParseReport } from './report.ts'
 
 /**
  * Logs where payloads differ from the declarations: once per field and warehouse, all fields of an answer in one line,
@@ -28,6 +27,17 @@ const ANY = '*'
 export function unknownFieldName(path: string, name: string): string {
   const isApiName = path === '' && name.length <= LONGEST_NAME && API_NAME.test(name)
   return path + (isApiName ? name : ANY)
+}
+
+/** Where a parser reports payloads that do not fit the declarations. */
+export interface ParseReport {
+  /**
+   * Reports a field without a column, or a value that does not fit its column. `field` never contains a value, nor a
+   * name that may be a value.
+   */
+  drift(table: string, field: string, reason: 'unknown field' | 'unexpected type'): void
+  /** Reports an item that cannot be stored. `within`: the key of the row that the item belongs to, if it is known. */
+  reject(table: string, item: unknown, reason: string, within?: string): void
 }
 
 type Drift = Parameters<ParseReport['drift']>

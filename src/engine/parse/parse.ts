@@ -3,8 +3,7 @@ import { encodeJson, exactNumber, isJsonObject } from '../../base/json.ts'
 import { canonicalId, withCanonicalIds } from '../../base/uuid.ts'
 import type { Cell, ParsedItem, ParsedRow, ReadCell } from '../../declare/parsed-item.ts'
 import type { Child, Column, ColumnKind, Table } from '../../declare/resource.ts'
-import { unknownFieldName } from './drift.ts'
-import type { ParseReport } from './report.ts'
+import { type ParseReport, unknownFieldName } from './drift.ts'
 
 /**
  * Turns payloads into rows by the declarations alone, without I/O. A field without a column, or with a value that does

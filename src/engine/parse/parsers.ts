@@ -4,9 +4,8 @@ import { tableNamed } from '../../catalog/catalog.ts'
 import type { FeedName } from '../../catalog/feeds.ts'
 import type { Store } from '../../store/store.ts'
 import { META, readNote } from '../../store/sync/meta.ts'
-import { createDriftLog } from './drift.ts'
+import { createDriftLog, type ParseReport } from './drift.ts'
 import { compileParser, type ItemParser } from './parse.ts'
-import type { ParseReport } from './report.ts'
 
 /** The parsers of all tables, and where they report what does not fit. */
 export interface Parsing {
@@ -44,7 +43,7 @@ export function createParsing({ store, log, now }: ParsingDeps): Parsing {
       parsers.set(table, parser)
       return parser
     },
-    report: ({ resource, feed }, scope) => ({
+    report: ({ resource, id: feed }, scope) => ({
       drift: drifts.of(resource),
       reject(_table, item, reason, within = '') {
         if (rejects.size === MOST_REJECTS) {

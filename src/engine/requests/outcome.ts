@@ -94,7 +94,8 @@ export async function failJob(
       endless?.onApply(job, lane)
       if (job.reads) endTries(context, job.reads)
       // No smaller request helps. The feed waits as a whole, and is read soon after the trigger is gone.
-      if (error.code === FOREIGN_OBJECT) backOff(context, job, error, { scope: job.scope ?? '' })
+      if (error.code === FOREIGN_OBJECT)
+        backOff(context, { resource: job.resource, id: job.feed }, error, { scope: job.scope ?? '' })
       else job.failed(named)
     })
   } catch (thrown) {

@@ -159,8 +159,8 @@ function createRowPurger(db: Sqlite, prepare: Prepare, table: Table): RowPurger 
   const find = prepare(`SELECT 1 FROM ${quote(table.name)} WHERE ${own} AND ${isUnpublished(table)}`)
   const ofRow = [blank(table, own)].flatMap(sql => (sql === undefined ? [] : [prepare(sql)]))
   const ofKey = descendants(table).flatMap(({ table: child }) => statement(prepare, child, childOf(child)))
-  const rejects = rejectsOf(table).map(({ resource, feed }) => ({
-    names: [resource, feed],
+  const rejects = rejectsOf(table).map(({ resource, id }) => ({
+    names: [resource, id],
     // Removes the whole reject: because of its digest, the same item would count as known when it is received again.
     remove: prepare('DELETE FROM sync_rejects WHERE resource = ? AND _feed = ? AND _scope = ?'),
   }))
@@ -229,12 +229,10 @@ function partsOf({ name }: Table): PurgedPart[] {
  * Feeds whose rejects have a key of this table as their scope. These feeds read rows of this table, follow-ups of such
  * rows, or a list for each row.
  */
-function rejectsOf(table: Table): FeedName[] {
+function rejectsOf(table: Table): readonly FeedName[] {
   const key = table.key.at(-1) ?? ''
   const followUpFeeds = new Set(FEEDS.flatMap(({ feed }) => followUpsOf(feed, table.name, key)))
-  return FEEDS.filter(({ id, feed }) => isReadFor(feed, table, key) || followUpFeeds.has(id)).map(
-    ({ resource, id }) => ({ resource, feed: id }),
-  )
+  return FEEDS.filter(({ id, feed }) => isReadFor(feed, table, key) || followUpFeeds.has(id))
 }
 
 function followUpsOf(feed: Feed, table: string, key: string): string[] {

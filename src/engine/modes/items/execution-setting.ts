@@ -7,7 +7,7 @@ import { sameJson } from '../../../store/rows/payload-writer.ts'
 import type { EngineContext } from '../../context/context.ts'
 import { WEEK_MS } from '../../context/intervals.ts'
 import { noteDenial } from '../../deletions/denial.ts'
-import { partColumnOf } from '../../deletions/row-parts.ts'
+import { SETTING_COLUMN } from '../../deletions/row-parts.ts'
 import { type ItemHandler, type ItemWork, readAgain, recheckAfter, rowOf } from './item-handler.ts'
 
 /** The answer is a document of unknown shape, stored in one column of its playbook. */
@@ -43,7 +43,7 @@ function settingAbsent(context: EngineContext, work: ItemWork): void {
 /** The column that has the setting, in the playbook's row. */
 const columnOf = ({ feed, task }: ItemWork): PartColumn => ({
   table: feed.table,
-  column: partColumnOf(feed),
+  column: SETTING_COLUMN,
   id: task.key,
 })
 

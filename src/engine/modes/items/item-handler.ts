@@ -56,8 +56,6 @@ export interface ItemWork extends DeclaredFeed<ItemFeed> {
   asked: string[]
 }
 
-export const whereOf = ({ resource, id }: ItemWork) => ({ resource, feed: id })
-
 /**
  * What a denial of the read suspects: the row, or a part of it, whose suspicions are separate from those of the row.
  */

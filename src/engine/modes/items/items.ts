@@ -1,6 +1,6 @@
 import { fillPath } from '../../../api/request.ts'
 import type { ParleyError } from '../../../base/errors.ts'
-import type { DeclaredFeed, FeedName } from '../../../catalog/feeds.ts'
+import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { ItemFeed, Resource } from '../../../declare/resource.ts'
 import type { TaskOrder } from '../../../store/sync/tasks/due-tasks.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
@@ -63,7 +63,7 @@ export function createItems(
   }
 
   const { source, isFree, begin } = createSingleReads<ItemWork>(context, {
-    where,
+    where: items,
     route,
     lane: 'items',
     expected,
@@ -75,7 +75,7 @@ export function createItems(
     },
     tasksOf: ({ task }) => [task],
     ask: work => ({
-      ...askItem(context, { where, feed, handler }, work),
+      ...askItem(context, handler, work),
       rest(again) {
         const { task, isUrgent, cursor, more } = work
         if (again && isUrgent) urgent.inLane('head', () => urgent.add(id, task.key))
@@ -118,16 +118,10 @@ export function createItems(
   return [urgentSource, source]
 }
 
-interface ItemReads {
-  where: FeedName
-  feed: ItemFeed
-  handler: ItemHandler
-}
-
 /** Requests an item, or one page of the item's list. */
-function askItem(context: EngineContext, { where, feed, handler }: ItemReads, work: ItemWork) {
+function askItem(context: EngineContext, handler: ItemHandler, work: ItemWork) {
   const { store } = context
-  const { task } = work
+  const { id, feed, task } = work
   work.more = false
   return {
     request: {
@@ -138,7 +132,7 @@ function askItem(context: EngineContext, { where, feed, handler }: ItemReads, wo
     answer(value: unknown, reply: Reply) {
       const demand = newDemand(context, task)
       work.sentAt ??= reply.sentAt
-      store.rejects.resolve(where.feed, rejectScope(task), work.sentAt, context.now())
+      store.rejects.resolve(id, rejectScope(task), work.sentAt, context.now())
       handler.answer(context, work, value, reply)
       if (demand) store.tasks.demand(demand)
     },
@@ -146,17 +140,17 @@ function askItem(context: EngineContext, { where, feed, handler }: ItemReads, wo
       const demand = newDemand(context, task)
       const meaning = feed.expected?.[status]
       const list = meaning === 'unavailable' ? handler.list?.(work) : undefined
-      if (list) refuseTasks(context, { where, scope: task.scope, tasks: [task], status, message }, list)
+      if (list) refuseTasks(context, { where: work, scope: task.scope, tasks: [task], status, message }, list)
       else if (meaning === undefined || meaning === 'unavailable') throw refusalError(status, message)
       else {
         // There is nothing to store, whatever an earlier answer was.
-        store.rejects.resolve(where.feed, rejectScope(task), '~', context.now())
+        store.rejects.resolve(id, rejectScope(task), '~', context.now())
         handler.absent(context, work, meaning)
       }
       if (demand) store.tasks.demand(demand)
     },
     failed(error: ParleyError) {
-      putOff(context, where, [task], error)
+      putOff(context, work, [task], error)
       handler.failed?.(context, work, error)
     },
   }

@@ -13,23 +13,14 @@ import type { Reply } from '../../context/job.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { writeRows } from '../../follow-ups/write.ts'
 import { askLaggingAgain } from '../lagging-answers.ts'
-import {
-  dropIfGone,
-  type ItemHandler,
-  type ItemWork,
-  readAgain,
-  recordOf,
-  rowOf,
-  whereOf,
-} from './item-handler.ts'
+import { dropIfGone, type ItemHandler, type ItemWork, readAgain, recordOf, rowOf } from './item-handler.ts'
 
 /** The answer is a copy of a message with its text. The text is stored in the merged message. */
 export const bodyAnswer: ItemHandler = { answer: storeBody, absent: bodyAbsent }
 
 function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
-  const { feed, task } = work
-  const where = whereOf(work)
-  const report = context.parsing.report(where, task.key)
+  const { resource, feed, task } = work
+  const report = context.parsing.report(work, task.key)
   const parsed = context.parsing.parser(feed.table)(recordOf(work, value), report)
   if (!parsed) {
     readAgain(context, work, DAY_MS)
@@ -41,7 +32,7 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
   const item = fits ? parsed : withExtra(parsed, 'text', text)
   // A list and a single read may show different values. If both wrote the row, it would seem to change each time.
   const options = { ticket: reply.ticket, now: context.now(), keepsLive: true, shownBy: 'single' } as const
-  const stored = writeRows(context, where, feed.table, [item], options)
+  const stored = writeRows(context, resource, feed.table, [item], options)
   // Nothing was stored, for example because the answer of a later request was stored already.
   const [entry] = stored
   if (entry === undefined) return
@@ -57,12 +48,12 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
   else if (denyText(context, work, 'empty')) return
   const result: TextResult = given ? { state: 'present', text: text.toWellFormed() } : { state: 'empty' }
   if (context.store.merge.applyText(task.key, result, context.now())) {
-    const counts = context.runs.counts(where.resource)
+    const counts = context.runs.counts(resource)
     counts.rowsChanged += 1
     if (given && !wasRead) counts.rowsNew += 1
   }
   if (!given) bodyAgain(context, work, false)
-  else if (wasRead && mayLag(feed, entry)) askLaggingAgain(context, where, task, { waiting: true })
+  else if (wasRead && mayLag(feed, entry)) askLaggingAgain(context, resource, task, { waiting: true })
   else context.store.tasks.remove(task)
 }
 

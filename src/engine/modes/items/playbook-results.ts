@@ -15,7 +15,6 @@ import {
   recheckAfter,
   rereadPartAfterMs,
   waitUntilReady,
-  whereOf,
 } from './item-handler.ts'
 
 /** The answer is the complete list of a meeting's results, each stored as a row. */
@@ -30,13 +29,12 @@ export const resultsAnswer: ItemHandler = {
 
 function storeResults(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
   const { feed, task } = work
-  const where = whereOf(work)
   if (dropIfGone(context, work)) return
   const parse = context.parsing.parser(feed.table)
-  const report = context.parsing.report(where, task.key)
+  const report = context.parsing.report(work, task.key)
   const list = readDataList(value)
   const items = list.flatMap(item => parse(item, report, task.key) ?? [])
-  writeRows(context, where, feed.table, items, { ticket: reply.ticket, now: context.now() })
+  writeRows(context, work.resource, feed.table, items, { ticket: reply.ticket, now: context.now() })
   // One of the rejects may be a stored result, so rejects prevent a denial.
   const hasRejects = items.length < list.length
   const listed = new Set(items.map(({ cells }) => cells[0]))

@@ -14,14 +14,17 @@ import { WEEK_MS } from '../../context/intervals.ts'
 import type { Batches, Reply } from '../../context/job.ts'
 import { CONFIRM_AFTER_MS } from '../../deletions/deletion-states.ts'
 import { noteDenial } from '../../deletions/denial.ts'
-import { type AssociationPlan, isPlanned, lastPlan, savePlan } from '../../follow-ups/association-plan.ts'
 import {
   type AssociationKind,
+  type AssociationPlan,
   type Direction,
   directionOf,
   directionsOf,
   isForward,
+  isPlanned,
+  lastPlan,
   opposite,
+  savePlan,
   scopeOf,
 } from '../../follow-ups/associations.ts'
 import { keyOf } from '../../parse/key.ts'
@@ -144,7 +147,7 @@ function linksQuery({ task, cursor }: ItemWork): Readonly<Record<string, string>
 
 function storeLinks(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
   const page = readPage('v2-cursor', value, linksQuery(work))
-  const report = context.parsing.report({ resource: work.resource, feed: work.id }, rejectScope(work.task))
+  const report = context.parsing.report(work, rejectScope(work.task))
   const keys = page.items.flatMap(item => {
     const key = recordId(item)
     if (key === undefined) report.reject(work.feed.table, item, 'no identity: id is missing')

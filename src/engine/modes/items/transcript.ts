@@ -18,7 +18,6 @@ import {
   rereadPartAfterMs,
   rowOf,
   waitUntilReady,
-  whereOf,
 } from './item-handler.ts'
 
 export const transcriptAnswer: ItemHandler = {
@@ -44,7 +43,7 @@ function storeTranscript(context: EngineContext, work: ItemWork, value: unknown,
   const list = readDataList(value)
   if (dropIfGone(context, work)) return
   const entries = options.words ? list : list.map(withoutWords)
-  const parsed = parseTranscript({ entries }, context.parsing.report(whereOf(work), task.key), task.key)
+  const parsed = parseTranscript({ entries }, context.parsing.report(work, task.key), task.key)
   const rows = parsed?.children.get(feed.table) ?? []
   const counts = context.runs.counts(work.resource)
   counts.rowsRead += rows.length

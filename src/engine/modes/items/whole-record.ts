@@ -21,7 +21,6 @@ import {
   rereadAfterMs,
   rowOf,
   waitUntilReady,
-  whereOf,
   withheldRereadAfterMs,
 } from './item-handler.ts'
 
@@ -36,10 +35,9 @@ export const rowAnswer: ItemHandler = {
 
 function storeRow(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
   const { feed, task } = work
-  const where = whereOf(work)
   const item = context.parsing.parser(feed.table)(
     recordOf(work, value),
-    context.parsing.report(where, task.key),
+    context.parsing.report(work, task.key),
   )
   if (!item) {
     readAgain(context, work, DAY_MS)
@@ -50,7 +48,7 @@ function storeRow(context: EngineContext, work: ItemWork, value: unknown, reply:
   const filled = access >= 0 ? ['access'] : []
   writeRows(
     context,
-    where,
+    work.resource,
     feed.table,
     [item],
     { ticket: reply.ticket, now: context.now(), filled },
@@ -77,7 +75,10 @@ function rowFailed(context: EngineContext, work: ItemWork, error: ParleyError): 
   if (isListed(context, work) || isAlwaysRead(work) || isNamed(context, work)) {
     const item = { [(feed.read as ReadRequest).identity ?? 'id']: task.key }
     const reason = `The API fails to answer for this record, and a later run requests it again: ${error.message}`
-    rejects.note({ ...whereOf(work), scope: rejectScope(task), item, reason }, context.now())
+    rejects.note(
+      { resource: work.resource, feed: work.id, scope: rejectScope(task), item, reason },
+      context.now(),
+    )
   } else if (state === 'unknown') tasks.remove(task)
 }
 

@@ -24,7 +24,7 @@ export function createAnnouncedRecords(
   const { evidence, changes } = feed
   if (evidence.by !== 'ids' || !changes) return undefined
   const { store } = context
-  const where = { resource, feed: changedFeed(id) }
+  const where = { resource, id: changedFeed(id) }
   const work: ChangesWork = { feed, updated: changes.updated }
   return createKeySource(context, feed, evidence, {
     where,
@@ -44,7 +44,7 @@ export function createAnnouncedRecords(
       if (entry && task.sortAt !== null && task.attempts === 0) followUnchanged(context, feed, entry)
       if (isDueAgain(task, asked)) return
       if (task.sortAt === null || (entry && hasCaughtUp(work, entry, task.sortAt))) store.tasks.remove(task)
-      else askLaggingAgain(context, where, task)
+      else askLaggingAgain(context, resource, task)
     },
     missing(asked) {
       const task = store.tasks.find(asked) ?? asked
@@ -55,7 +55,7 @@ export function createAnnouncedRecords(
         if (!isDueAgain(task, asked)) store.tasks.remove(task)
       } else if (isDueAgain(task, asked)) return
       else if (task.sortAt === null) store.tasks.remove(task)
-      else askLaggingAgain(context, where, task)
+      else askLaggingAgain(context, resource, task)
     },
   })
 }

@@ -83,7 +83,12 @@ export function createKeySource(
   const work = { feed, requests, reads }
   const expected = reads.expected ?? (evidence.by === 'single' ? NOT_PUBLISHED : feed.expected)
   // A webhook may name any key, and one key that is no UUID makes the API refuse the whole request.
-  const keys: Keys = { ...where, everyRound, ...(evidence.by === 'ids' && { keys: UUID_GLOB }) }
+  const keys: Keys = {
+    resource: where.resource,
+    feed: where.id,
+    everyRound,
+    ...(evidence.by === 'ids' && { keys: UUID_GLOB }),
+  }
   const takeTasks = createTakeTasks(context, keys, requests.most)
 
   return createSingleReads<KeyPage>(context, {
@@ -114,8 +119,7 @@ export function createKeySource(
         },
         failed(error) {
           rest = halves(tasks).flatMap(half => firstPage(half, true) ?? [])
-          if (rest.length === 0 || context.backoffs.isWaiting(where.feed))
-            putOff(context, where, tasks, error)
+          if (rest.length === 0 || context.backoffs.isWaiting(where.id)) putOff(context, where, tasks, error)
         },
         rest: again => (again && (isPart || page.cursor !== null) ? [page] : rest),
       }
@@ -209,11 +213,11 @@ function storeRecords(
   { feed, requests: { shownBy }, reads }: KeyWork,
   { records, scope, reply }: Found,
 ): Present {
-  const report = context.parsing.report({ ...reads.where, feed: reads.list }, scope)
+  const report = context.parsing.report({ ...reads.where, id: reads.list }, scope)
   const parse = context.parsing.parser(feed.table)
   const items = records.flatMap(record => parse(record, report, scope) ?? []).filter(reads.isWanted)
   const options = { ticket: reply.ticket, now: context.now(), shownBy }
-  const stored = writeRows(context, reads.where, feed.table, items, options, feed.followUps)
+  const stored = writeRows(context, reads.where.resource, feed.table, items, options, feed.followUps)
   const keyIndex = keyAt(feed.table)
   return new Map([
     ...records.flatMap(record => {

@@ -23,8 +23,8 @@ export function createProbes(
 ): Source[] {
   const { evidence } = feed
   const { store } = context
-  const probe = { resource, feed: `${id}.probe` }
-  const finalProbe = { resource, feed: finalProbeOf(probe.feed) }
+  const probe = { resource, id: `${id}.probe` }
+  const finalProbe = { resource, id: finalProbeOf(probe.id) }
 
   const reads = {
     list: id,
@@ -35,11 +35,11 @@ export function createProbes(
     // The row exists although no list shows it. It is requested again after a week, or sooner (`isRefuted`).
     found(task) {
       store.suspicions.end(rowOf(feed, task))
-      if (task.feed !== probe.feed) store.tasks.remove(task)
+      if (task.feed !== probe.id) store.tasks.remove(task)
       const { scope, key, attempts } = task
       const round = context.rounds.number(resource)
       store.tasks.done(
-        { feed: probe.feed, scope, key },
+        { feed: probe.id, scope, key },
         { round, dueAt: context.after(WEEK_MS), attempts: attempts + 1 },
       )
     },
@@ -66,7 +66,7 @@ export function createProbes(
     if (verdict.state === 'confirmed') return true
     const dueAt = store.dueClock.after(verdict.askAgainMs)
     if (verdict.askAgainMs > 0) store.tasks.askAt({ ...task, dueAt })
-    else store.tasks.add({ ...task, feed: finalProbe.feed, dueAt })
+    else store.tasks.add({ ...task, feed: finalProbe.id, dueAt })
     return verdict.askAgainMs === 0
   }
   // Without a suspicion, an answer has shown the row since it was denied.

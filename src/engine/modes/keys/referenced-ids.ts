@@ -22,7 +22,7 @@ export function createLookup(
 ): Source | undefined {
   const { evidence, lookup } = feed
   if (evidence.by !== 'ids' || !lookup) return undefined
-  const where = { resource, feed: `${id}.lookup` }
+  const where = { resource, id: `${id}.lookup` }
   const timeIndex = columnAt(feed.table, feed.time)
   const { since } = context.options
   const readLater = ({ attempts, ...task }: Task) =>
@@ -35,7 +35,7 @@ export function createLookup(
   const plan = createPlanInBatches(context, {
     canBegin: isListed,
     *batches() {
-      plannedUpTo = yield* planLookup(context, where.feed, { ...feed, lookup }, plannedUpTo)
+      plannedUpTo = yield* planLookup(context, where.id, { ...feed, lookup }, plannedUpTo)
     },
   })
   const source = createKeySource(context, feed, evidence, {

@@ -56,13 +56,12 @@ export function periodSteps(
   isEndIgnored: boolean,
 ): PageSteps<Entries, void, true> {
   const { list, undated } = reads
-  const { resource, id, feed } = list
-  const where = { resource, feed: id }
+  const { feed } = list
   const timeOf = timeColumn(feed)
   return {
     parse({ page, segment }) {
       const parse = context.parsing.parser(feed.table)
-      const report = context.parsing.report(where, '')
+      const report = context.parsing.report(list, '')
       const listed = page.items.flatMap(item => parse(item, report) ?? [])
       if (!isEndIgnored && listed.some(entry => isBeyond(timeOf(entry), segment))) return undefined
       const digests = listed.map(digestOfEntry)
@@ -77,7 +76,7 @@ export function periodSteps(
     storeRows({ parsed: { numbered }, segment, reply }) {
       undated.correct(segment, numbered.items)
       const options = { ticket: reply.ticket, now: context.now(), filled: ['id'] }
-      const stored = storeRows(context, where, feed.table, numbered.items, options)
+      const stored = storeRows(context, list.resource, feed.table, numbered.items, options)
       undated.stored(segment, stored)
       return stored
     },
@@ -120,12 +119,7 @@ function advance(
   if (page.next === null || isPast) endPeriod(context, reads, reached)
   else if (reads.guards.repeats(segment, page.next)) restartPass(segments, segment, 'repeated', NOT_FAILED)
   else if (reads.guards.isStuck(segment, { next: page.next, hasNew }))
-    putOffList(
-      context,
-      { resource: reads.list.resource, feed: reads.list.id },
-      reached,
-      fruitlessPagesError(),
-    )
+    putOffList(context, reads.list, reached, fruitlessPagesError())
   else segments.save(reached)
 }
 

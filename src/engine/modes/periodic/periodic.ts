@@ -1,16 +1,22 @@
+import { PAGING } from '../../../api/paging.ts'
 import { longestBackoffMs } from '../../../base/backoff.ts'
-import { HOUR_MS, isoInstant } from '../../../base/clock.ts'
+import { DAY_MS, HOUR_MS, isoInstant } from '../../../base/clock.ts'
+import { type ParleyError, ResourceError } from '../../../base/errors.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { PeriodicFeed } from '../../../declare/resource.ts'
+import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
+import { scaled } from '../../context/intervals.ts'
 import type { Job, Source } from '../../context/job.ts'
 import { backOff } from '../../due/back-off.ts'
 import { dueSegments } from '../../due/due.ts'
-import { createListSources } from '../lists.ts'
-import { createLoopGuards } from '../pass.ts'
+import { applyPage } from '../apply-page.ts'
+import { type Asking, createListSources } from '../lists.ts'
+import { aloneBackoffMs, attemptsOfPage, stepAfterFailedPeriodPage } from '../narrowing.ts'
+import { createLoopGuards, cutFailed, isCursorRefusal, restartPass } from '../pass.ts'
+import { noteUnread, putOffList, resolveUnread } from '../put-off.ts'
 import { handleRefusal } from '../refusals.ts'
-import { type PeriodReads, timeColumn } from './page.ts'
-import { askPeriod } from './period-job.ts'
+import { type PeriodReads, periodSteps, timeColumn } from './page.ts'
 import { isNewestOpen, planPeriods } from './periods.ts'
 import { createUndatedEntries } from './undated-entries.ts'
 
@@ -44,7 +50,6 @@ export function createPeriodic(context: EngineContext, list: DeclaredFeed<Period
 
   const periods = createListSources(context, {
     list,
-    route: feed.list.path,
     isOneByOne: true,
     prepare,
     ask(period) {
@@ -100,14 +105,14 @@ function createClockSource(
       answer: assumeClock,
       refused(status, message) {
         if (status === 400) assumeClock()
-        else handleRefusal(context, where, feed.expected, status, message)
+        else handleRefusal(context, list, status, message)
       },
       failed(error) {
         tries += 1
         askAt = clock.elapsed() + longestBackoffMs(CLOCK_AGAIN, tries)
         if (tries < MOST_CLOCK_TRIES || server.isKnown()) return
         tries = 0
-        backOff(context, where, error)
+        backOff(context, list, error)
       },
       over() {
         isUnderWay = false
@@ -128,5 +133,112 @@ function createClockSource(
     },
     waitMs,
     isBusy: () => isUnderWay,
+  }
+}
+
+/** How long the end parameter is left out after a refusal. A single 400 may be a fault of the API. Scaled. */
+const END_AGAIN_MS = DAY_MS
+
+/** Requests a period's next page. Updates `reads` with what the outcome shows. */
+function askPeriod(context: EngineContext, reads: PeriodReads, period: Segment): Asking {
+  const { list } = reads
+  const { feed } = list
+  const { clock, options } = context
+  const againAt = (reads.endIgnoredAt ?? 0) + scaled(END_AGAIN_MS, options)
+  // A cursor is valid only with the query that returned it, so a pass keeps its query.
+  if (period.cursor === null && clock.elapsed() >= againAt) reads.endIgnoredAt = undefined
+  const isEndIgnored = reads.endIgnoredAt !== undefined
+  const query = {
+    limit: String(PAGING[feed.list.paging].maxLimit),
+    ...(period.from !== null && { [feed.from]: period.from }),
+    ...(!isEndIgnored && period.to !== null && { [options.accessLogEndParameter]: period.to }),
+    ...period.cursor,
+  }
+  const { isEndDoubted } = reads
+  const reportEnd = () => context.runs.fail(list, endParameterError(options.accessLogEndParameter))
+  return {
+    request: { route: feed.list.path, path: feed.list.path, query },
+    ...attemptsOfPage({
+      isTimed: context.schedule.isTimed,
+      isPart: !context.schedule.isTimed && period.attempts > 0,
+      failures: period.attempts + reads.feedFailures,
+    }),
+    answer(value, reply) {
+      resolveUnread(context, list, period)
+      reads.feedFailures = 0
+      reads.isAnswered = true
+      const steps = periodSteps(context, reads, isEndIgnored)
+      if (!applyPage(context, { list, query, segment: period }, { value, reply }, steps)) {
+        reads.endIgnoredAt = clock.elapsed()
+        reportEnd()
+      } else if (isEndDoubted) {
+        reads.isEndDoubted = false
+        reportEnd()
+      }
+    },
+    refused(status, message) {
+      if (isCursorRefusal(status, period.cursor)) restartPass(context.store.segments, period, 'refused')
+      else if (status === 400 && !isEndIgnored && period.to !== null) {
+        reads.endIgnoredAt = clock.elapsed()
+        reads.isEndDoubted = true
+      } else if (status === 400 && isEndIgnored) {
+        reads.endIgnoredAt = undefined
+        reads.isEndDoubted = false
+        throw periodRefusedError(options.accessLogEndParameter, message)
+      } else handleRefusal(context, list, status, message)
+    },
+    failed(error) {
+      reads.feedFailures += 1
+      narrowPeriod(context, reads, period, error)
+    },
+  }
+}
+
+function endParameterError(parameter: string): ResourceError {
+  return new ResourceError(`The API does not accept ?${parameter}= as the end of a period`, {
+    code: 'end-parameter',
+    hint: 'Set access_log.end_parameter to the name that the API uses. Until then, periods are read without an end.',
+  })
+}
+
+/** For a period that the API refuses with an end and without one: its words show what is wrong. */
+function periodRefusedError(parameter: string, message: string): ResourceError {
+  return new ResourceError(
+    `The API accepts a period neither with ?${parameter}= as its end nor without an end, and answers 400: ${message}`,
+    {
+      code: 'end-parameter',
+      hint: 'If that is about the end of the period, set access_log.end_parameter to the name that the API uses. `parley doctor` shows which requests the API accepts.',
+    },
+  )
+}
+
+/** Carries out the step that `stepAfterFailedPeriodPage` chooses, so that one bad entry does not make a month unreadable. */
+function narrowPeriod(
+  context: EngineContext,
+  { list, feedFailures, isAnswered }: PeriodReads,
+  period: Segment,
+  error: ParleyError,
+): void {
+  const { segments } = context.store
+  const attempts = period.attempts + 1
+  const next = stepAfterFailedPeriodPage({
+    attempts,
+    limit: 0,
+    code: error.code,
+    mayPass: context.schedule.isTimed,
+    from: period.from,
+    to: period.to,
+    feedFailures,
+    isAnswered,
+  })
+  if (next.step === 'wait') putOffList(context, list, period, error, { ofList: feedFailures })
+  else if (next.step === 'cut') {
+    const { passStartedAt, passRound } = period
+    const unread = { ...period, ...NO_PASS, passStartedAt, passRound }
+    for (const part of cutFailed(segments, unread, isoInstant(next.at)))
+      segments.save({ ...part, attempts, retryAt: null })
+  } else {
+    segments.save({ ...period, ...NO_PASS, attempts, retryAt: context.after(aloneBackoffMs(attempts)) })
+    noteUnread(context, list, period, error)
   }
 }

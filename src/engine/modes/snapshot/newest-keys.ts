@@ -1,4 +1,5 @@
 import { readPage } from '../../../api/paging.ts'
+import type { Query } from '../../../api/request.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { SnapshotFeed } from '../../../declare/resource.ts'
 import type { EngineContext } from '../../context/context.ts'
@@ -7,7 +8,6 @@ import type { Job, Source } from '../../context/job.ts'
 import { backOff } from '../../due/back-off.ts'
 import { keyOf } from '../../parse/key.ts'
 import { storePage } from '../apply-page.ts'
-import type { Query } from '../pass.ts'
 import { refusalError } from '../refusals.ts'
 import { storingSteps } from './page.ts'
 
@@ -84,7 +84,7 @@ export function createNewestKeys(
       },
       failed(error) {
         end()
-        backOff(context, where, error)
+        backOff(context, list, error)
       },
       over() {
         underWay = false

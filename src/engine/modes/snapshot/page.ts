@@ -88,15 +88,14 @@ export function snapshotSteps(
 }
 
 export function storingSteps(context: EngineContext, list: DeclaredFeed<SnapshotFeed>): StoringSteps<Listed> {
-  const { resource, id, feed } = list
-  const where = { resource, feed: id }
+  const { resource, feed } = list
   return {
     parse: read => parse(context, list, read),
     countOf: ({ keys }) => keys.length,
     storeRows({ parsed: { rows, keys }, reply, segment }): readonly StoredItem[] {
       if (isOfRows(feed)) {
         const options = { ticket: reply.ticket, now: context.now() }
-        return storeRows(context, where, feed.table, rows, options)
+        return storeRows(context, resource, feed.table, rows, options)
       }
       if (feed.lists === 'rows') addMembers(context, list, segment, keys)
       return []
@@ -116,10 +115,11 @@ function isOfRows({ lists, table }: SnapshotFeed): boolean {
 
 function parse(
   context: EngineContext,
-  { resource, id, feed }: DeclaredFeed<SnapshotFeed>,
+  list: DeclaredFeed<SnapshotFeed>,
   { page, segment }: ListPage,
 ): Listed {
-  const report = context.parsing.report({ resource, feed: id }, segment.scope)
+  const { resource, feed } = list
+  const report = context.parsing.report(list, segment.scope)
   if (isOfRows(feed)) {
     const parseItem = context.parsing.parser(feed.table)
     const rows = page.items.flatMap(item => parseItem(item, report, segment.scope) ?? [])
@@ -217,7 +217,7 @@ function advance(
   { hasNew }: HasNew,
 ): Batches | undefined {
   const { segments } = context.store
-  const { resource, id, guards } = reads
+  const { guards } = reads
   const { beyond } = read
   const isBeyond = beyond && hasNew && showsMore(context, reads, { ...read, scope: segment.scope })
   const page = isBeyond ? { ...read, next: beyond } : read
@@ -241,7 +241,7 @@ function advance(
   } else if (guards.repeats(pass, page.next)) {
     restartPass(segments, pass, 'repeated', { query: pass.query })
   } else if (guards.isStuck(pass, { next: page.next, hasNew })) {
-    putOffList(context, { resource, feed: id }, reached, fruitlessPagesError())
+    putOffList(context, reads, reached, fruitlessPagesError())
   } else {
     segments.save(reached)
   }

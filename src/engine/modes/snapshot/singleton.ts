@@ -17,7 +17,6 @@ import { handleRefusal } from '../refusals.ts'
 export function createSingleton(context: EngineContext, document: DeclaredFeed<SingletonFeed>): Source[] {
   const { store } = context
   const { resource, id, feed } = document
-  const where = { resource, feed: id }
   const row = { table: feed.table, scope: '', key: '1' }
   const isStored = () => store.stored.state(row) === 'open'
 
@@ -25,7 +24,7 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
   const denyDocument = (status: number, message: string) => {
     if (noteDenial(context, row).state === 'suspected') return
     for (const segment of store.segments.of(id)) store.segments.remove(segment)
-    handleRefusal(context, where, feed.expected, status, message)
+    handleRefusal(context, document, status, message)
   }
 
   /** Whether the API has no document any more: as for a 404, a second answer confirms that. */
@@ -62,22 +61,21 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
       const item = toItem(context, document, value)
       if (item) {
         const filled = feed.stores === 'document' ? ['id', 'document'] : ['id']
-        writeRows(context, where, feed.table, [item], { ticket: reply.ticket, now: context.now(), filled })
+        writeRows(context, resource, feed.table, [item], { ticket: reply.ticket, now: context.now(), filled })
       }
       noteRead(reply, segment)
     },
     refused(status, message) {
       if (status === 404 && isStored() && feed.expected?.[404]) denyDocument(status, message)
-      else handleRefusal(context, where, feed.expected, status, message)
+      else handleRefusal(context, document, status, message)
     },
     failed(error) {
-      backOff(context, where, error)
+      backOff(context, document, error)
     },
   })
 
   return createListSources(context, {
     list: document,
-    route: feed.read.path,
     isOneByOne: true,
     prepare: () => (known() ?? store.attempt(segmentOf)) !== undefined,
     ask,
@@ -86,16 +84,17 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
 
 function toItem(
   context: EngineContext,
-  { resource, id, feed }: DeclaredFeed<SingletonFeed>,
+  document: DeclaredFeed<SingletonFeed>,
   value: unknown,
 ): ParsedItem | undefined {
+  const { feed } = document
   const isNull = feed.stores === 'document' && isNullData(value)
   const record = isNull ? null : readSingle(value, feed.read.placement)
   const columns = Object.keys(tableNamed(feed.table).columns)
   const item =
     feed.stores === 'document'
       ? { cells: columns.map(() => null), extra: null, children: new Map(), feedFields: {} }
-      : context.parsing.parser(feed.table)(record, context.parsing.report({ resource, feed: id }, ''))
+      : context.parsing.parser(feed.table)(record, context.parsing.report(document, ''))
   if (!item) return undefined
   const cells = columns.map((column, index) => {
     if (column === 'id') return 1

@@ -1,13 +1,26 @@
+import { PAGING } from '../../../api/paging.ts'
+import { fillPath, type Query } from '../../../api/request.ts'
+import type { ParleyError } from '../../../base/errors.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { Resource, SnapshotFeed } from '../../../declare/resource.ts'
-import type { Segment } from '../../../store/sync/segments.ts'
+import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
-import type { Source } from '../../context/job.ts'
+import type { Batches, Source } from '../../context/job.ts'
 import { createPlanInBatches } from '../../scheduler/batch-plan.ts'
-import { createListSources } from '../lists.ts'
-import { createLoopGuards } from '../pass.ts'
-import type { PassDuration } from './page.ts'
-import { askPage } from './page-job.ts'
+import { applyPage } from '../apply-page.ts'
+import { type Asking, createListSources } from '../lists.ts'
+import { attemptsOfPage, stepAfterFailedPass } from '../narrowing.ts'
+import { createLoopGuards, isCursorRefusal, NOT_FAILED, restartPass } from '../pass.ts'
+import { putOffList } from '../put-off.ts'
+import { handleRefusal } from '../refusals.ts'
+import {
+  failScope,
+  markScopeUnavailable,
+  type ScopeList,
+  type ScopeRefusal,
+  scopeHistory,
+} from '../refused-scope.ts'
+import { type PassDuration, type SnapshotReads, snapshotSteps } from './page.ts'
 import { forgetSeen } from './pass-end.ts'
 
 /**
@@ -56,7 +69,6 @@ export function createSnapshot(
 
   return createListSources(context, {
     list,
-    route: feed.list.path,
     prepare,
     mayTake: pass => scopes?.asked.has(pass.scope) === true && mayBegin(pass),
     ask(pass) {
@@ -92,4 +104,133 @@ function updateScopes({ store, backoffs }: EngineContext, id: string, { scope }:
   for (const one of asked)
     if (!known.has(one)) store.segments.add({ feed: id, scope: one, from: null, to: null })
   return { asked, waiting }
+}
+
+/** Requests the next page of a pass. */
+function askPage(context: EngineContext, reads: SnapshotReads, pass: Segment): Asking {
+  const { id, feed } = reads
+  const { scope } = pass
+  const query = {
+    ...(feed.list.scopeParameter !== undefined && { [feed.list.scopeParameter]: scope }),
+    ...limitQuery(feed, pass),
+    ...pass.cursor,
+  }
+  let rest: Batches | undefined
+  return {
+    scope,
+    request: { route: feed.list.path, path: fillPath(feed.list.path, { scope }), query },
+    ...attemptsOfPage({
+      isTimed: context.schedule.isTimed,
+      isPart: false,
+      failures: pass.attempts + reads.failing.size,
+    }),
+    answer(value, reply) {
+      reads.failing.clear()
+      // The other scopes have waited for this one.
+      if (context.backoffs.hasFailed(id, '')) context.store.segments.retryNow(id)
+      rest = applyPage(
+        context,
+        { list: reads, query, segment: pass },
+        { value, reply },
+        snapshotSteps(context, reads),
+      )
+    },
+    afterwards: () => rest,
+    refused(status, message) {
+      if (retryAnotherWay(context, reads, pass, status)) return
+      const meaning = feed.expected?.[status]
+      const refusal = { where: reads, scope, status, message }
+      const of = { list: id, feed, scope }
+      if (meaning === 'absent') handleAbsent(context, pass, refusal, of)
+      else if (feed.scope && meaning === 'unavailable') handleUnavailable(context, pass, refusal, of)
+      else handleRefusal(context, reads, status, message)
+    },
+    failed: error => failPass(context, reads, { pass, limit: Number(query['limit'] ?? 0), error }),
+  }
+}
+
+/** A list whose paging the spec does not state is first requested without `limit`, which the API may refuse. */
+function limitQuery({ list }: SnapshotFeed, pass: Segment): Query {
+  if (list.paging === 'any') return pass.query ?? {}
+  return { limit: pass.query?.['limit'] ?? String(PAGING[list.paging].maxLimit) }
+}
+
+/**
+ * Once this many scopes have failed in a row for the first time, the whole list is at fault: one scope tries for all.
+ */
+const FAILING_SCOPES = 3
+
+/** After a failed request, restarts the pass with smaller pages, or puts off this scope alone. */
+function failPass(
+  context: EngineContext,
+  reads: SnapshotReads,
+  { pass, limit, error }: { pass: Segment; limit: number; error: ParleyError },
+): void {
+  const { backoffs, schedule } = context
+  const { id, failing } = reads
+  const attempts = pass.attempts + 1
+  const next = stepAfterFailedPass({ attempts, limit, code: error.code, mayPass: schedule.isTimed })
+  if (pass.attempts === 0) failing.add(pass.scope)
+  if (schedule.isTimed && (failing.size >= FAILING_SCOPES || backoffs.hasFailed(id, '')))
+    backoffs.failed(id, '')
+  if (next.step === 'wait') putOffList(context, reads, pass, error)
+  else {
+    const smaller = { ...pass.query, limit: String(next.limit) }
+    context.store.segments.save({ ...pass, ...NO_PASS, query: smaller, attempts, retryAt: null })
+  }
+}
+
+/**
+ * Handles a refusal that may mean that the parent row of the scope is deleted. The list of the parent rows decides
+ * that. In the daemon it is read at once, and the refusal is reported only if the next request of the scope is refused
+ * too: a parent is often deleted before its list is due, and the list is read between the two requests.
+ */
+function handleAbsent(context: EngineContext, pass: Segment, refusal: ScopeRefusal, of: ScopeList): void {
+  const { store, schedule, backoffs } = context
+  if (scopeHistory(context, of) === 'has-rows') {
+    const isReported = !schedule.isTimed || backoffs.hasFailed(of.list, of.scope)
+    store.segments.save({ ...pass, ...NO_PASS })
+    failScope(context, refusal, of, { isReported })
+  } else {
+    store.segments.remove(pass)
+    backoffs.failed(of.list, of.scope)
+  }
+}
+
+function handleUnavailable(
+  context: EngineContext,
+  pass: Segment,
+  refusal: ScopeRefusal,
+  of: ScopeList,
+): void {
+  const history = scopeHistory(context, of)
+  if (history === 'has-rows') {
+    failScope(context, refusal, of)
+    return
+  }
+  const unavailableSince = pass.unavailableSince ?? context.now()
+  context.store.segments.save({ ...pass, ...NO_PASS, ...NOT_FAILED, listedRound: 0, unavailableSince })
+  markScopeUnavailable(context, refusal, history)
+}
+
+/**
+ * A refusal may be due to an expired cursor, and a 400 also to `limit`. Returns whether the pass restarts without that
+ * parameter.
+ */
+function retryAnotherWay(
+  { store }: EngineContext,
+  { feed, unlimited }: SnapshotReads,
+  pass: Segment,
+  status: number,
+): boolean {
+  if (pass.cursor === null) {
+    const mayBeLimit = status === 400 && feed.list.paging === 'any' && pass.query?.['limit'] !== undefined
+    if (!mayBeLimit) return false
+    unlimited.add(pass.scope)
+    store.segments.save({ ...pass, ...NO_PASS })
+    return true
+  }
+  if (!isCursorRefusal(status, pass.cursor)) return false
+  restartPass(store.segments, pass, 'refused', { query: pass.query })
+  return true
 }

@@ -1,13 +1,14 @@
+import type { Query } from '../../../api/request.ts'
 import { isoInstant } from '../../../base/clock.ts'
 import type { ParleyError } from '../../../base/errors.ts'
 import { UUID_GLOB } from '../../../base/uuid.ts'
-import type { DeclaredFeed, FeedName } from '../../../catalog/feeds.ts'
+import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { TimelineFeed } from '../../../declare/resource.ts'
 import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import { newRowGraceMs } from '../../deletions/denial.ts'
 import { aloneBackoffMs, FAILURES_OF_ONE_PAGE, isSteppedOver, stepAfterFailedPage } from '../narrowing.ts'
-import { canCutAtEdge, cutFailed, cutOff, passOfRest, type Query } from '../pass.ts'
+import { canCutAtEdge, cutFailed, cutOff, passOfRest } from '../pass.ts'
 import { noteUnread, putOffList } from '../put-off.ts'
 import { baseQuery } from './query.ts'
 
@@ -45,7 +46,7 @@ export function narrowSpan(context: EngineContext, span: FailedSpan): void {
     attempt: attempts,
   })
   if (next.step === 'wait') {
-    putOffList(context, whereOf(span), segment, error, { ofList: span.feedFailures })
+    putOffList(context, span.list, segment, error, { ofList: span.feedFailures })
     // The whole list fails, so smaller pages help no segment. The failed segments return to whole pages now, since the
     // list may answer only after a restart.
     if (span.feedFailures > FAILURES_OF_ONE_PAGE) context.store.segments.readWholePages(span.list.id)
@@ -89,8 +90,6 @@ function stepOver(context: EngineContext, span: FailedSpan, failures: number): v
     but: segment.edgeKeys,
   })
 }
-
-const whereOf = ({ list }: FailedSpan): FeedName => ({ resource: list.resource, feed: list.id })
 
 /** The part that the pass has not read, as a segment whose next pass begins at its top. */
 function unreadPart({ store: { segments } }: EngineContext, { segment }: FailedSpan): Segment {

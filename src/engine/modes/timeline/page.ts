@@ -1,3 +1,4 @@
+import type { Query } from '../../../api/request.ts'
 import { isoInstant } from '../../../base/clock.ts'
 import { columnAt, keyAt } from '../../../catalog/catalog.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
@@ -25,7 +26,6 @@ import {
   type LoopGuards,
   NOT_FAILED,
   passOfRest,
-  type Query,
   recoverFromDeadCursor,
 } from '../pass.ts'
 import { putOffList, resolveUnread } from '../put-off.ts'
@@ -48,17 +48,16 @@ export function timelineSteps(
   work: TimelineWork,
 ): PageSteps<readonly ParsedItem[], Edge, boolean> {
   const { resource, id, feed } = work.list
-  const where = { resource, feed: id }
   return {
     parse({ page }) {
       const parse = context.parsing.parser(feed.table)
-      const report = context.parsing.report(where, '')
+      const report = context.parsing.report(work.list, '')
       return page.items.flatMap(item => parse(item, report) ?? [])
     },
     countOf: parsed => parsed.length,
     storeRows({ parsed, reply, segment }) {
       const options = { ticket: reply.ticket, now: context.now() }
-      const stored = storeRows(context, where, feed.table, parsed, options)
+      const stored = storeRows(context, resource, feed.table, parsed, options)
       if (segment.listedAt !== null) noteArrivals(context, work, stored)
       noteUndated(context, work.list, parsed)
       return stored
@@ -68,7 +67,7 @@ export function timelineSteps(
     },
     findMissingRows(read) {
       const edge = passEdge(work, read)
-      endProbes(context, { ...where, probe: `${id}.probe`, scope: '' }, [...edge.seen])
+      endProbes(context, { resource, probe: `${id}.probe`, scope: '' }, [...edge.seen])
       context.missedRows.note(read.segment.id, denyMissing(context, work, edge, read.reply))
       return edge
     },
@@ -103,7 +102,7 @@ function advance(
     enlargePages(context, list.feed, reached, { at: edge.reached, limit })
   else if (work.guards.repeats(segment, page.next)) recoverFromDeadCursor(segments, reached, 'repeated')
   else if (work.guards.isStuck(segment, { next: page.next, hasNew: edge.hasNew }))
-    putOffList(context, { resource: list.resource, feed: list.id }, reached, fruitlessPagesError())
+    putOffList(context, list, reached, fruitlessPagesError())
   else if (edge.reached !== null && edge.reached > (segment.from ?? '') && context.schedule.isLong(segment)) {
     const rest = cutOff(segments, reached, edge.reached)
     // The rest belongs to the current pass of the newest segment, so it is due at once, even if it was listed recently.

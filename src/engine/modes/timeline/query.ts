@@ -1,7 +1,7 @@
 import { PAGING } from '../../../api/paging.ts'
+import type { Query } from '../../../api/request.ts'
 import type { TimelineFeed } from '../../../declare/resource.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
-import type { Query } from '../pass.ts'
 
 /** Rows in a page of the usual size. */
 export function fullLimit({ list }: TimelineFeed): number {

@@ -23,8 +23,7 @@ import { baseQuery, hasSmallerPages, unboundedQuery } from './query.ts'
  */
 export function createTimeline(context: EngineContext, list: DeclaredFeed<TimelineFeed>): Source[] {
   const { store, schedule } = context
-  const { resource, id, feed } = list
-  const where = { resource, feed: id }
+  const { id, feed } = list
   const guards = createLoopGuards(context.schedule)
   /** By segment: failures since a page of any segment was last answered. */
   const failures = new Map<number, number>()
@@ -59,8 +58,7 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
       answer(value, reply) {
         const segment = { ...current(), wantedAt: asked.wantedAt }
         const steps = timelineSteps(context, { list, base, guards, underWay })
-        const page = { where, paging: feed.list.paging, query, segment }
-        if (applyPage(context, page, { value, reply }, steps)) {
+        if (applyPage(context, { list, query, segment }, { value, reply }, steps)) {
           // The whole list had failed and can be read again, so no row of the other segments was at fault.
           if (feedFailures() > FAILURES_OF_ONE_PAGE) store.segments.retryWhole(id)
           failures.clear()
@@ -69,7 +67,7 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
       },
       refused(status, message) {
         if (isCursorRefusal(status, asked.cursor)) recoverFromDeadCursor(store.segments, current(), 'refused')
-        else handleRefusal(context, where, feed.expected, status, message)
+        else handleRefusal(context, list, status, message)
       },
       failed(error) {
         const segment = current()
@@ -84,7 +82,6 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
 
   return createListSources(context, {
     list,
-    route: feed.list.path,
     lanes: ['head', 'history', 'audit'],
     prepare: () => true,
     ask,
