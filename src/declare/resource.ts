@@ -283,7 +283,7 @@ interface TableOptions
   content?: true
 }
 
-function table(kind: Table['kind'], name: string, options: TableOptions): Table {
+function table(kind: Table['kind'], name: string, { indices = {}, ...options }: TableOptions): Table {
   const columns = Object.fromEntries(
     Object.entries(options.columns).map(([column, build]) => [column, build(column)]),
   )
@@ -293,26 +293,21 @@ function table(kind: Table['kind'], name: string, options: TableOptions): Table 
     columns[column] = { ...declared, notNull: true }
   }
   return {
+    storage: 'clustered',
+    children: [],
+    feedFields: [],
+    mergesExtra: false,
+    cascades: [],
+    content: false,
+    ...options,
     name,
-    about: options.about,
     kind,
     columns,
-    key: options.key,
-    storage: options.storage ?? 'clustered',
-    indices: Object.entries(options.indices ?? {}).map(([suffix, { on, where }]) => ({
+    indices: Object.entries(indices).map(([suffix, { on, ...index }]) => ({
       name: `${name}_${suffix}`,
       columns: on,
-      ...(where === undefined ? {} : { where }),
+      ...index,
     })),
-    children: options.children ?? [],
-    feedFields: options.feedFields ?? [],
-    mergesExtra: options.mergesExtra ?? false,
-    ...(options.changedAt === undefined ? {} : { changedAt: options.changedAt }),
-    cascades: options.cascades ?? [],
-    content: options.content ?? false,
-    ...(options.nullMeans === undefined ? {} : { nullMeans: options.nullMeans }),
-    ...(options.livesWith ? { livesWith: options.livesWith } : {}),
-    ...(options.openWhen ? { openWhen: options.openWhen } : {}),
   }
 }
 
@@ -322,12 +317,8 @@ export const link = (name: string, options: TableOptions): Table => table('link'
 
 export const child = (
   name: string,
-  options: TableOptions & { list: string; items?: Child['items'] },
-): Child => ({
-  table: table('child', name, options),
-  list: options.list.split('.'),
-  items: options.items ?? 'object',
-})
+  { list, items = 'object', ...options }: TableOptions & { list: string; items?: Child['items'] },
+): Child => ({ table: table('child', name, options), list: list.split('.'), items })
 
 // ---------------------------------------------------------------------------------------------- feeds
 
