@@ -16,7 +16,7 @@ import { countRequest, type SchedulerProgress } from './request-counts.ts'
 import type { RouteSlots } from './route-slots.ts'
 
 /** Sends requests, applies their outcomes and notes failures that are tried again. */
-export interface RequestAttempts extends Pick<Sender, 'unanswered'> {
+export interface RequestAttempts {
   /** Sends the request and applies the outcome. Never rejects: errors that end the run go to `stop`. */
   perform(chosen: ChosenJob, permit: Permit): Promise<void>
   /** Sends a request only to find out whether the API can be reached. Its answer is not stored. Never rejects. */
@@ -30,9 +30,21 @@ export interface RequestAttempts extends Pick<Sender, 'unanswered'> {
   acceptRefusals(): boolean
   /** Ends the jobs of the unconfirmed requests. */
   end(): void
+  /** Number of requests in flight without an answer. */
+  unanswered(): number
 }
 
-export interface RequestAttemptsDeps extends SenderDeps, Pick<OutcomeDeps, 'saveLearned'> {
+export interface RequestAttemptsDeps extends Pick<OutcomeDeps, 'saveLearned'> {
+  context: EngineContext
+  client: Client
+  reachability: Reachability
+  slots: Pick<RouteSlots, 'begin'>
+  progress: SchedulerProgress
+  /** Present in the daemon. */
+  endless: EndlessWork | undefined
+  /** Cancels the requests in flight. */
+  cancel: AbortSignal
+  pause(): GovernorPause
   random: () => number
   stop(error: unknown): void
   /** Called when the sources of a feed may have a job again. */
@@ -42,6 +54,7 @@ export interface RequestAttemptsDeps extends SenderDeps, Pick<OutcomeDeps, 'save
 export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempts {
   const { context, reachability, progress, cancel } = deps
   const { store, log } = context
+  let unanswered = 0
   let acceptsRefusals = false
   /** Jobs whose request was refused while it was not clear whether there is access. */
   const unconfirmed: Job[] = []
@@ -55,8 +68,39 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
     return jobs.length
   }
   const askUnconfirmed = () => endUnconfirmed(true)
-  const { send, unanswered } = createSender(deps)
   const refusals = createRefusals()
+
+  /**
+   * Sends a request. Passes its outcome to the counts, the governor and `reachability`.
+   * @throws StopError when the API has been silent for too long, and an AbortError when `cancel` is aborted
+   */
+  const send = async (
+    { resource, feed, request, expected }: Pick<Job, 'resource' | 'feed' | 'request' | 'expected'>,
+    lane: Lane | 'retry',
+    permit: Permit,
+  ): Promise<Sent> => {
+    unanswered += 1
+    const answered = deps.slots.begin(request.route)
+    reachability.noteSending(request)
+    const answer = await deps.client.send(request, cancel).finally(() => {
+      unanswered -= 1
+    })
+    const isOfProxy = answer.kind === 'refused' && answer.isWebPage && isDeclaredRefusal({ expected }, answer)
+    const sent: Sent = isOfProxy ? { ...answer, ...WEB_PAGE } : answer
+    answered(sent.kind !== 'retry' || sent.status !== undefined)
+    countRequest(context, progress, resource, sent)
+    if ('serverTime' in sent && sent.serverTime !== undefined)
+      context.server.observe(sent.serverTime, sent.durationMs)
+    deps.endless?.onSent(request, lane, sent)
+    permit.settle(reachability.permitResult(request, sent))
+    const isDeclared = isDeclaredRefusal({ expected }, sent)
+    reachability.observe({ feed, request, isDeclared }, sent, deps.pause())
+    progress.turnedAwayInARow = reachability.refusedInARow()
+    reachability.notePause(deps.pause())
+    const silent = reachability.silenceError()
+    if (silent) throw silent
+    return sent
+  }
 
   const perform = async (chosen: ChosenJob, permit: Permit) => {
     const { job, lane } = chosen
@@ -162,7 +206,7 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
         deps.stop(error)
       }
     },
-    unanswered,
+    unanswered: () => unanswered,
     acceptRefusals() {
       if (progress.turnedAway > 0 || askUnconfirmed() === 0) return false
       acceptsRefusals = true
@@ -206,29 +250,6 @@ function isRefusedAccess(sent: Sent): boolean {
   return sent.kind === 'refused' && (sent.status === 403 || sent.status === 404)
 }
 
-/** Sends requests through `api/client.ts`. Passes each outcome to the counts, the governor and `reachability`. */
-interface Sender {
-  /** @throws StopError when the API has been silent for too long, and an AbortError when `cancel` is aborted */
-  send(sendable: Sendable, lane: Lane | 'retry', permit: Permit): Promise<Sent>
-  /** Number of requests in flight without an answer. */
-  unanswered(): number
-}
-
-type Sendable = Pick<Job, 'resource' | 'feed' | 'request' | 'expected'>
-
-interface SenderDeps {
-  context: EngineContext
-  client: Client
-  reachability: Reachability
-  slots: Pick<RouteSlots, 'begin'>
-  progress: SchedulerProgress
-  /** Present in the daemon. */
-  endless: EndlessWork | undefined
-  /** Cancels the requests in flight. */
-  cancel: AbortSignal
-  pause(): GovernorPause
-}
-
 /** The API answers in JSON (spec: Errors): the 404 of a proxy says nothing about the record. */
 const WEB_PAGE = {
   kind: 'retry',
@@ -236,35 +257,3 @@ const WEB_PAGE = {
   message: 'The answer is a web page, not JSON',
   isForeign: true,
 } as const
-
-function createSender(deps: SenderDeps): Sender {
-  const { context, reachability, progress, endless } = deps
-  let unanswered = 0
-  return {
-    async send({ resource, feed, request, expected }, lane, permit) {
-      unanswered += 1
-      const answered = deps.slots.begin(request.route)
-      reachability.noteSending(request)
-      const answer = await deps.client.send(request, deps.cancel).finally(() => {
-        unanswered -= 1
-      })
-      const isOfProxy =
-        answer.kind === 'refused' && answer.isWebPage && isDeclaredRefusal({ expected }, answer)
-      const sent: Sent = isOfProxy ? { ...answer, ...WEB_PAGE } : answer
-      answered(sent.kind !== 'retry' || sent.status !== undefined)
-      countRequest(context, progress, resource, sent)
-      if ('serverTime' in sent && sent.serverTime !== undefined)
-        context.server.observe(sent.serverTime, sent.durationMs)
-      endless?.onSent(request, lane, sent)
-      permit.settle(reachability.permitResult(request, sent))
-      const isDeclared = isDeclaredRefusal({ expected }, sent)
-      reachability.observe({ feed, request, isDeclared }, sent, deps.pause())
-      progress.turnedAwayInARow = reachability.refusedInARow()
-      reachability.notePause(deps.pause())
-      const silent = reachability.silenceError()
-      if (silent) throw silent
-      return sent
-    },
-    unanswered: () => unanswered,
-  }
-}
