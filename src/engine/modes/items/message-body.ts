@@ -29,7 +29,7 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
   const { text } = parsed.feedFields
   const fits = typeof text === 'string' || text == null
   if (!fits) report.drift(feed.table, 'text', 'unexpected type')
-  const item = fits ? parsed : withExtra(parsed, 'text', text)
+  const item = fits ? parsed : withTextInExtra(parsed, text)
   // A list and a single read may show different values. If both wrote the row, it would seem to change each time.
   const options = { ticket: reply.ticket, now: context.now(), keepsLive: true, shownBy: 'single' } as const
   const stored = writeRows(context, resource, feed.table, [item], options)
@@ -68,9 +68,9 @@ function mayLag({ table }: ItemFeed, { item, written: { before } }: StoredItem):
   )
 }
 
-function withExtra(item: ParsedItem, field: string, value: unknown): ParsedItem {
+function withTextInExtra(item: ParsedItem, text: unknown): ParsedItem {
   const known = item.extra === null ? {} : (decodeJson(item.extra).value as object)
-  return { ...item, extra: encodeJson({ ...known, [field]: value }) }
+  return { ...item, extra: encodeJson({ ...known, text }) }
 }
 
 /**

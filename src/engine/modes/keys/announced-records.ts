@@ -25,14 +25,12 @@ export function createAnnouncedRecords(
   if (evidence.by !== 'ids' || !changes) return undefined
   const { store } = context
   const where = { resource, id: changedFeed(id) }
-  const work: ChangesWork = { feed, updated: changes.updated }
+  const updatedAt = columnAt(feed.table, changes.updated)
   return createKeySource(context, feed, evidence, {
     where,
     list: id,
     lane: 'head',
     everyRound: false,
-    isReady: () => true,
-    isWanted: () => true,
     found(asked, entry) {
       // The task may have been updated while the request was in flight.
       const task = store.tasks.find(asked) ?? asked
@@ -43,7 +41,8 @@ export function createAnnouncedRecords(
       }
       if (entry && task.sortAt !== null && task.attempts === 0) followUnchanged(context, feed, entry)
       if (isDueAgain(task, asked)) return
-      if (task.sortAt === null || (entry && hasCaughtUp(work, entry, task.sortAt))) store.tasks.remove(task)
+      if (task.sortAt === null || (entry && hasCaughtUp(updatedAt, entry, task.sortAt)))
+        store.tasks.remove(task)
       else askLaggingAgain(context, resource, task)
     },
     missing(asked) {
@@ -76,17 +75,11 @@ function followUnchanged(
   writeFollowUps(context, table, [{ ...entry, written }], followUps)
 }
 
-interface ChangesWork {
-  feed: SnapshotFeed
-  updated: string
-}
-
-/** Whether an answer already shows a change that happened at an instant. */
-function hasCaughtUp(
-  { feed, updated }: ChangesWork,
-  { item, written }: StoredItem,
-  happenedAt: string,
-): boolean {
-  const updatedAt = item.cells[columnAt(feed.table, updated)]
+/**
+ * Whether an answer already shows a change that happened at an instant.
+ * @param at position of the column with the time of the row's last change
+ */
+function hasCaughtUp(at: number, { item, written }: StoredItem, happenedAt: string): boolean {
+  const updatedAt = item.cells[at]
   return typeof updatedAt === 'string' ? updatedAt >= happenedAt : written.status !== 'unchanged'
 }

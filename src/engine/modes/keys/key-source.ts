@@ -38,10 +38,10 @@ export interface KeyReads {
   everyRound: boolean
   /** What refusals mean. Default: as for a single read of its record, or for its list. */
   expected?: StatusMeanings
-  /** False until the tasks of this run are written. */
-  isReady(): boolean
-  /** Whether to store a found record. */
-  isWanted(item: ParsedItem): boolean
+  /** False until the tasks of this run are written. Default: true. */
+  isReady?(): boolean
+  /** Whether to store a found record. Default: true. */
+  isWanted?(item: ParsedItem): boolean
   /** @param entry undefined when the record was not stored: unparsable, unwanted, or a later answer was stored */
   found(task: Task, entry: StoredItem | undefined): void
   missing(task: Task): void
@@ -78,7 +78,7 @@ export function createKeySource(
   evidence: KeyEvidence,
   reads: KeyReads,
 ): Source {
-  const { where, lane, everyRound, isReady } = reads
+  const { where, lane, everyRound, isReady = () => true } = reads
   const requests = keyRequestsOf(evidence)
   const work = { feed, requests, reads }
   const expected = reads.expected ?? (evidence.by === 'single' ? NOT_PUBLISHED : feed.expected)
@@ -176,7 +176,7 @@ function storeAnswer(
 ): KeyPage | undefined {
   const { requests, reads } = work
   const { records, next } = requests.read(value, page)
-  const stored = storeRecords(context, work, { records, scope: page.first.scope, reply })
+  const stored = storeRecords(context, work, page, records, reply)
   const present = new Map([...page.present, ...stored])
   if (next !== null && next['cursor'] === page.cursor?.['cursor']) throw deadCursorError('repeated')
   const pages = page.pages + 1
@@ -202,20 +202,18 @@ function refuseKeys(
   else for (const task of tasks) context.store.tasks.remove(task)
 }
 
-interface Found {
-  records: readonly unknown[]
-  scope: string
-  reply: Reply
-}
-
 function storeRecords(
   context: EngineContext,
   { feed, requests: { shownBy }, reads }: KeyWork,
-  { records, scope, reply }: Found,
+  { first: { scope } }: KeyPage,
+  records: readonly unknown[],
+  reply: Reply,
 ): Present {
   const report = context.parsing.report({ ...reads.where, id: reads.list }, scope)
   const parse = context.parsing.parser(feed.table)
-  const items = records.flatMap(record => parse(record, report, scope) ?? []).filter(reads.isWanted)
+  const items = records
+    .flatMap(record => parse(record, report, scope) ?? [])
+    .filter(item => reads.isWanted?.(item) ?? true)
   const options = { ticket: reply.ticket, now: context.now(), shownBy }
   const stored = writeRows(context, reads.where.resource, feed.table, items, options, feed.followUps)
   const keyIndex = keyAt(feed.table)

@@ -30,8 +30,6 @@ export function createProbes(
     list: id,
     lane: 'audit',
     everyRound: false,
-    isReady: () => true,
-    isWanted: () => true,
     // The row exists although no list shows it. It is requested again after a week, or sooner (`isRefuted`).
     found(task) {
       store.suspicions.end(rowOf(feed, task))

@@ -60,19 +60,14 @@ interface ListedKey {
   sortAt: string | null
 }
 
-/** Whether a page shows a key that no earlier page of the pass has shown. */
-interface HasNew {
-  hasNew: boolean
-}
-
 /**
- * `findMissingRows` only notes the keys that a page shows. The end of the pass finds the missing rows. `advance`
- * returns the batches of `endPass` after the first, which runs in the transaction of the final page.
+ * `findMissingRows` only notes the keys that a page shows, and returns whether no earlier page of the pass has shown one
+ * of them. The end of the pass finds the missing rows. `advance` returns the batches of `endPass` after the first, which runs in the transaction of the final page.
  */
 export function snapshotSteps(
   context: EngineContext,
   reads: SnapshotReads,
-): PageSteps<Listed, HasNew, Batches | undefined> {
+): PageSteps<Listed, boolean, Batches | undefined> {
   const { resource, id, feed } = reads
   return {
     ...storingSteps(context, reads),
@@ -81,9 +76,9 @@ export function snapshotSteps(
       if (isOfRows(feed)) endProbes(context, { resource, probe: `${id}.probe`, scope }, keys)
       const added = keys.filter(key => context.store.seen.note(id, scope, key))
       if (keys.length < page.items.length) context.store.seen.noteUnnamed(id, scope)
-      return { hasNew: added.length > 0 }
+      return added.length > 0
     },
-    advance: (read, found) => advance(context, reads, read, found),
+    advance: (read, hasNew) => advance(context, reads, read, hasNew),
   }
 }
 
@@ -214,7 +209,7 @@ function advance(
   context: EngineContext,
   reads: SnapshotReads,
   { page: read, segment }: ListPage,
-  { hasNew }: HasNew,
+  hasNew: boolean,
 ): Batches | undefined {
   const { segments } = context.store
   const { guards } = reads

@@ -79,7 +79,7 @@ function denyUnseen(context: EngineContext, ended: EndedPass, range: KeyRange, b
   const { id, feed, pass } = ended
   const { evidence, table } = feed
   const keys = context.store.seen.unseen(id, { table, scope: pass.scope }, range)
-  if (evidence.by === 'detail') return readUnlisted(context, ended, { range, keys, before })
+  if (evidence.by === 'detail') return readUnlisted(context, ended, keys, range, before)
   if (evidence.by === 'second-pass') return denyByPass(context, ended, keys)
   const askable = keys.filter(key => isAskable(evidence, key))
   const place = { resource: ended.resource, table, probe: `${id}.probe`, scope: pass.scope }
@@ -116,12 +116,6 @@ function denyByPass(
   return suspected
 }
 
-interface Unlisted {
-  range: KeyRange
-  keys: readonly string[]
-  before: number
-}
-
 /**
  * Makes the single read due for each row that the list does not show. That read decides whether the row is gone. The
  * rows are noted as unlisted, so that a row that still exists is not read again for that reason within a week.
@@ -129,7 +123,9 @@ interface Unlisted {
 function readUnlisted(
   context: EngineContext,
   { resource, feed }: EndedPass,
-  { range, keys, before }: Unlisted,
+  keys: readonly string[],
+  range: KeyRange,
+  before: number,
 ): number {
   const { store, schedule } = context
   const due = noteUnlisted(context, resource, keys, range)
