@@ -17,7 +17,7 @@ import { tableOfPart } from './row-parts.ts'
 /**
  * Deletes all confirmed rows of a resource together, unless the mass-deletion guard holds them back. During a hold, no
  * confirmed row of the resource is deleted. The confirmed rows stay in `sync_suspicions`, so that they are not
- * requested again. After a day a confirming round begins (run/confirming-round.ts): it reads every list once more. At
+ * requested again. After a day a confirming round begins (run/round-end.ts): it reads every list once more. At
  * its end, the rows that it has confirmed are deleted, however many they are, and the hold is over. The operator can
  * delete the confirmed rows earlier with `parley accept-deletions`.
  */

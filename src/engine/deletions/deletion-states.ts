@@ -13,7 +13,7 @@ import type { Suspicion } from '../../store/deletions/suspicions.ts'
  *   text of an e-mail or, in the daemon, an association, the other request comes an hour later.
  * - deleted: `_deleted_at` is set (or `access` is `withheld`). The confirmed rows of a resource are deleted together,
  *   once the mass-deletion guard allows it (apply.ts), or a confirming round has confirmed them
- *   (run/confirming-round.ts).
+ *   (run/round-end.ts).
  * - purged: the content is removed (store/deletions/purge.ts).
  *
  * Lists, single reads and reads by `ids` can all deny a row. Neither a list nor a read by `ids`, which asks the

@@ -1,17 +1,25 @@
 import { DAY_MS, isoInstant } from '../../base/clock.ts'
-import { type DeclaredFeed, feedsOf, itemsOf, type ListFeed, listsOf } from '../../catalog/feeds.ts'
+import {
+  type DeclaredFeed,
+  feedsOf,
+  ITEM_FEEDS,
+  itemsOf,
+  type ListFeed,
+  listsOf,
+} from '../../catalog/feeds.ts'
 import type { Resource } from '../../declare/resource.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context/context.ts'
 import { scaled } from '../context/intervals.ts'
-import { applyDeletions, isHoldOver } from '../deletions/apply.ts'
+import { applyDeletions, isHoldOver, tablesOfResource } from '../deletions/apply.ts'
+import { confirmAfterMs } from '../deletions/denial.ts'
 import { hasFirstReads } from '../due/first-reads.ts'
 import { latenessOf } from '../due/lateness.ts'
 import { isNewEnough } from '../due/segment-conditions.ts'
 import { openSegments, wantSegment } from '../due/wants.ts'
+import { ITEM_HANDLERS } from '../modes/items/items.ts'
 import { isSteppedOver } from '../modes/narrowing.ts'
-import { suspectAgain } from './confirming-round.ts'
 
 /** The end of a resource's run, and of its round, in a backfill as in the daemon: deletions, state and rejects. */
 
@@ -164,6 +172,33 @@ export function settle(
     return
   }
   applyDeletions(context, name, isComplete)
+}
+
+/**
+ * Prepares the confirming round after a hold of the mass-deletion guard (deletions/apply.ts). That round must find
+ * every missing row by itself, so all suspicions of the resource end here. The round reads these again:
+ *
+ * - every list of the resource;
+ * - each row that has a single read and that its list does not show (deletions/unlisted.ts);
+ * - each row that only single reads deny, such as a transcript. Its suspicion starts again now.
+ *
+ * `settle` begins the round in the daemon, `beginRounds` (backfill.ts) in a backfill.
+ */
+export function suspectAgain(context: EngineContext, resource: ResourceName): void {
+  const { store, server } = context
+  const since = isoInstant(server.now())
+  const dueAt = store.dueClock.after(confirmAfterMs(context))
+  for (const { name: table } of tablesOfResource(resource)) {
+    const denied = store.suspicions.confirmedRows(table).map(row => ({ ...row, table }))
+    const reads = ITEM_FEEDS.filter(({ feed }) => feed.table === table)
+    store.suspicions.endAll(table)
+    for (const row of denied) {
+      const [task] = reads.flatMap(read => ITEM_HANDLERS[read.feed.stores].taskOf?.(store, read, row) ?? [])
+      if (!task) continue
+      store.suspicions.note(row, { since, means: row.means })
+      store.tasks.askAt({ ...task, dueAt })
+    }
+  }
 }
 
 /**
