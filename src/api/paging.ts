@@ -18,18 +18,14 @@ import { isSafeToken } from './server-text.ts'
  */
 export type PagingStyle = ListPaging | 'data-list' | 'single'
 
-interface PagingRules {
-  /** The largest allowed `limit`; undefined where the API may not accept `limit`. */
-  maxLimit: number | undefined
-}
-
-export const PAGING: Readonly<Record<PagingStyle, PagingRules>> = {
-  'v2-cursor': { maxLimit: 100 },
-  'v1-cursor': { maxLimit: 50 },
-  'v1-page': { maxLimit: 200 },
-  any: { maxLimit: undefined },
-  'data-list': { maxLimit: undefined },
-  single: { maxLimit: undefined },
+/** The largest allowed `limit`; undefined where the API may not accept `limit`. */
+export const MAX_LIMITS: Readonly<Record<PagingStyle, number | undefined>> = {
+  'v2-cursor': 100,
+  'v1-cursor': 50,
+  'v1-page': 200,
+  any: undefined,
+  'data-list': undefined,
+  single: undefined,
 }
 
 export interface Page {

@@ -323,7 +323,7 @@ export const child = (
 // ---------------------------------------------------------------------------------------------- feeds
 
 /**
- * Page sizes follow from the style: `PAGING` in `api/paging.ts`. `any`: the API's description does not state the paging
+ * Page sizes follow from the style: `MAX_LIMITS` in `api/paging.ts`. `any`: the API's description does not state the paging
  * of this list. The first answer shows the paging.
  */
 export type ListPaging = 'v2-cursor' | 'v1-cursor' | 'v1-page' | 'any'

@@ -1,4 +1,11 @@
-import { isNullData, PAGING, type PagingStyle, readDataList, readPage, readSingle } from '../api/paging.ts'
+import {
+  isNullData,
+  MAX_LIMITS,
+  type PagingStyle,
+  readDataList,
+  readPage,
+  readSingle,
+} from '../api/paging.ts'
 import type { ApiReader, ReaderReply } from '../api/reader.ts'
 import { fillPath, type Query } from '../api/request.ts'
 import { EXIT_STATUS, RetryError } from '../base/errors.ts'
@@ -85,7 +92,7 @@ function endpointsOf(feed: Feed): Omit<Endpoint, 'resource'>[] {
 
 /** The endpoint of a list. Its query asks for one item if the list accepts a limit. */
 function listOf({ path, paging }: ListRequest) {
-  const query = PAGING[paging].maxLimit === undefined ? {} : { query: { limit: '1' } }
+  const query = MAX_LIMITS[paging] === undefined ? {} : { query: { limit: '1' } }
   return { route: path, answer: paging, ...query }
 }
 

@@ -1,4 +1,4 @@
-import { PAGING } from '../../api/paging.ts'
+import { MAX_LIMITS } from '../../api/paging.ts'
 import type { ListRequest, Resource } from '../../declare/resource.ts'
 import type { Workload } from '../../store/sync/workload.ts'
 
@@ -43,7 +43,7 @@ function pageSize({ feeds }: Resource): number {
 }
 
 function pageLimit({ paging }: ListRequest): number {
-  return PAGING[paging].maxLimit ?? ASSUMED_PAGE_SIZE
+  return MAX_LIMITS[paging] ?? ASSUMED_PAGE_SIZE
 }
 
 export interface AnswerSample {

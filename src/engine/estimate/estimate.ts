@@ -1,4 +1,4 @@
-import { PAGING, type Page, readPage } from '../../api/paging.ts'
+import { MAX_LIMITS, type Page, readPage } from '../../api/paging.ts'
 import type { ApiReader } from '../../api/reader.ts'
 import type { Query } from '../../api/request.ts'
 import { isoInstant } from '../../base/clock.ts'
@@ -66,7 +66,7 @@ export async function estimateRequests(
     const isDocument = feed.mode === 'singleton'
     const { path } = isDocument ? feed.read : feed.list
     const style = isDocument ? 'single' : feed.list.paging
-    const limit = PAGING[style].maxLimit
+    const limit = MAX_LIMITS[style]
     const query = { ...bounds, ...(limit === undefined ? {} : { limit: String(limit) }) }
     const request = { route: path, path, query }
     const reply = await api.read(request, value => readPage(style, value, query))
@@ -236,7 +236,7 @@ function scopesOf(
 }
 
 function pageSize({ feed }: DeclaredFeed<ListFeed>): number {
-  return ('list' in feed ? PAGING[feed.list.paging].maxLimit : 1) ?? ASSUMED_PAGE_SIZE
+  return ('list' in feed ? MAX_LIMITS[feed.list.paging] : 1) ?? ASSUMED_PAGE_SIZE
 }
 
 function linesOf(resource: ResourceName, stored: Stored, counts: ListCounts): PlanLine[] {

@@ -1,4 +1,4 @@
-import { PAGING, readPage } from '../../../api/paging.ts'
+import { MAX_LIMITS, readPage } from '../../../api/paging.ts'
 import { DAY_MS, HOUR_MS } from '../../../base/clock.ts'
 import { UUID_GLOB } from '../../../base/uuid.ts'
 import { feedNamed } from '../../../catalog/feeds.ts'
@@ -142,7 +142,7 @@ function scopeListOf({ feed, task }: ItemWork): ScopeList {
 }
 
 function linksQuery({ task, cursor }: ItemWork): Readonly<Record<string, string>> {
-  return { related_id: task.key, limit: String(PAGING['v2-cursor'].maxLimit), ...cursor }
+  return { related_id: task.key, limit: String(MAX_LIMITS['v2-cursor']), ...cursor }
 }
 
 function storeLinks(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {

@@ -1,4 +1,4 @@
-import { PAGING, readPage, readSingle } from '../../../api/paging.ts'
+import { MAX_LIMITS, readPage, readSingle } from '../../../api/paging.ts'
 import { type ApiRequest, fillPath, type Query } from '../../../api/request.ts'
 import { canonicalId, isUuid } from '../../../base/uuid.ts'
 import type { Evidence, StatusMeanings } from '../../../declare/resource.ts'
@@ -60,7 +60,7 @@ function requestsByIds(route: string): KeyRequests {
     shownBy: 'list',
     request({ tasks, first: { scope }, cursor }) {
       const ids = tasks.map(({ key }) => key).join(',')
-      const query = { ids, limit: String(PAGING['v2-cursor'].maxLimit), ...cursor }
+      const query = { ids, limit: String(MAX_LIMITS['v2-cursor']), ...cursor }
       return { route, path: fillPath(route, { scope }), query }
     },
     read(value) {

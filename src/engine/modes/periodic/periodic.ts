@@ -1,4 +1,4 @@
-import { PAGING } from '../../../api/paging.ts'
+import { MAX_LIMITS } from '../../../api/paging.ts'
 import { longestBackoffMs } from '../../../base/backoff.ts'
 import { DAY_MS, HOUR_MS, isoInstant } from '../../../base/clock.ts'
 import { type ParleyError, ResourceError } from '../../../base/errors.ts'
@@ -149,7 +149,7 @@ function askPeriod(context: EngineContext, reads: PeriodReads, period: Segment):
   if (period.cursor === null && clock.elapsed() >= againAt) reads.endIgnoredAt = undefined
   const isEndIgnored = reads.endIgnoredAt !== undefined
   const query = {
-    limit: String(PAGING[feed.list.paging].maxLimit),
+    limit: String(MAX_LIMITS[feed.list.paging]),
     ...(period.from !== null && { [feed.from]: period.from }),
     ...(!isEndIgnored && period.to !== null && { [options.accessLogEndParameter]: period.to }),
     ...period.cursor,

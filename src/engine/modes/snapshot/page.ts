@@ -1,4 +1,4 @@
-import { PAGING, type Page } from '../../../api/paging.ts'
+import { MAX_LIMITS, type Page } from '../../../api/paging.ts'
 import { MINUTE_MS } from '../../../base/clock.ts'
 import { canonicalInstant } from '../../../base/instant.ts'
 import { keyAt, TABLES, tableNamed } from '../../../catalog/catalog.ts'
@@ -321,7 +321,7 @@ function largerLimit(page: Page, pass: Segment, refused: ReadonlySet<string>): s
     return undefined
   }
   if (refused.has(pass.scope)) return undefined
-  return String(PAGING[recognised].maxLimit)
+  return String(MAX_LIMITS[recognised])
 }
 
 export function timeOf(item: unknown, field: string | undefined): string | null {

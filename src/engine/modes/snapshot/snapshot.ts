@@ -1,4 +1,4 @@
-import { PAGING } from '../../../api/paging.ts'
+import { MAX_LIMITS } from '../../../api/paging.ts'
 import { fillPath, type Query } from '../../../api/request.ts'
 import type { ParleyError } from '../../../base/errors.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
@@ -152,7 +152,7 @@ function askPage(context: EngineContext, reads: SnapshotReads, pass: Segment): A
 /** A list whose paging the spec does not state is first requested without `limit`, which the API may refuse. */
 function limitQuery({ list }: SnapshotFeed, pass: Segment): Query {
   if (list.paging === 'any') return pass.query ?? {}
-  return { limit: pass.query?.['limit'] ?? String(PAGING[list.paging].maxLimit) }
+  return { limit: pass.query?.['limit'] ?? String(MAX_LIMITS[list.paging]) }
 }
 
 /**

@@ -1,17 +1,17 @@
-import { PAGING } from '../../../api/paging.ts'
+import { MAX_LIMITS } from '../../../api/paging.ts'
 import type { Query } from '../../../api/request.ts'
 import type { TimelineFeed } from '../../../declare/resource.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 
 /** Rows in a page of the usual size. */
 export function fullLimit({ list }: TimelineFeed): number {
-  return PAGING[list.paging].maxLimit ?? 1
+  return MAX_LIMITS[list.paging] ?? 1
 }
 
 /** The query of a new pass over a segment. */
 export function baseQuery({ list, bounds }: TimelineFeed, { from, to }: Pick<Segment, 'from' | 'to'>): Query {
   return {
-    limit: String(PAGING[list.paging].maxLimit),
+    limit: String(MAX_LIMITS[list.paging]),
     ...(from === null ? {} : { [bounds.from]: from }),
     ...(to === null || to >= LAST_INSTANT ? {} : { [bounds.to]: nextMillisecond(to) }),
   }
