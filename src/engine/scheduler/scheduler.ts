@@ -8,7 +8,6 @@ import type { EngineContext } from '../context/context.ts'
 import type { EngineDeps } from '../context/engine-options.ts'
 import type { EndlessWork, Source } from '../context/job.ts'
 import { createRequestAttempts } from '../requests/attempts.ts'
-import { createPermits } from '../requests/permits.ts'
 import { createReachability } from '../requests/reachability.ts'
 import { noProgress, type SchedulerProgress } from '../requests/request-counts.ts'
 import { createRouteSlots } from '../requests/route-slots.ts'
@@ -22,7 +21,7 @@ import { createWaiting } from './waiting.ts'
  *
  * When no request is sent, the scheduler waits for one of these, in this order (steps.ts):
  * 1. the API, or answers in flight or not yet stored (next-step.ts);
- * 2. a permit of the governor (`permits.next`);
+ * 2. a permit of the governor (`nextPermit`);
  * 3. the end of another program's transaction (`store.waitUntilFree`);
  * 4. work (`waitForWork`, due/due.ts).
  * Waits outside a run, such as for the confirmation of a deletion, are in the list in src/README.md.
@@ -92,7 +91,6 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   const ending = new AbortController()
   const noMore = AbortSignal.any([stopNew, ending.signal])
   const waits = createWaiting(clock, noMore)
-  const permits = createPermits({ governor, reachability, clock, noMore })
 
   const stop = (reason: unknown) => {
     stopped ??= reason
@@ -128,14 +126,15 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
 
   const steps = createSteps({
     context,
+    governor,
     sources,
     endless,
     progress,
     reachability,
     attempts,
-    permits,
     lanes,
     waits,
+    noMore,
     restMs,
     stop,
   })
@@ -153,8 +152,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
         // The answers in flight are still stored before the warehouse is closed.
         stop(writeError(error, store.path))
       }
-      permits.drop()
-      await steps.onIdle()
+      await steps.end()
       attempts.end()
       reachability.end()
       if (stopped !== undefined) throw stopped

@@ -1,11 +1,11 @@
 import PQueue from 'p-queue'
+import type { Governor } from '../../api/governor/governor.ts'
 import type { Permit } from '../../api/governor/in-flight.ts'
 import type { HealthCheck } from '../../api/reach.ts'
 import { HOUR_MS } from '../../base/clock.ts'
 import type { EngineContext } from '../context/context.ts'
 import type { ChosenJob, EndlessWork, Source } from '../context/job.ts'
 import type { RequestAttempts } from '../requests/attempts.ts'
-import type { Permits } from '../requests/permits.ts'
 import type { Reachability } from '../requests/reachability.ts'
 import type { SchedulerProgress } from '../requests/request-counts.ts'
 import type { Lanes } from './lanes.ts'
@@ -13,15 +13,17 @@ import { type Decision, decide, decideWithoutJob } from './next-step.ts'
 import type { SchedulerWaits } from './waiting.ts'
 
 export interface StepDeps {
-  context: Pick<EngineContext, 'store'>
+  context: Pick<EngineContext, 'store' | 'clock'>
+  governor: Governor
   sources: readonly Source[]
   endless: EndlessWork | undefined
   progress: SchedulerProgress
   reachability: Reachability
   attempts: RequestAttempts
-  permits: Permits
   lanes: Lanes
   waits: SchedulerWaits
+  /** Ends all waits. */
+  noMore: AbortSignal
   /** Time until a request on this route may be sent, in ms, regardless of requests in flight. */
   restMs(route: string): number
   /** Ends the run with this error. */
@@ -41,16 +43,38 @@ const LONGEST_REST_MS = HOUR_MS
 export interface Steps {
   /** Sends one request, or waits until one may be sent. False when no work is left or the run is over. */
   next(): Promise<boolean>
-  /** Resolves when no request is in flight. */
-  onIdle(): Promise<void>
+  /** Returns a kept permit to the governor. Resolves when no request is in flight. */
+  end(): Promise<void>
 }
 
 /** The steps of the scheduler, and the requests in flight. */
 export function createSteps(deps: StepDeps): Steps {
-  const { context, sources, endless, progress, reachability, attempts, permits, lanes, stop } = deps
-  const { store } = context
+  const { context, governor, sources, endless, progress, reachability, attempts, lanes, stop } = deps
+  const { store, clock } = context
   const { wake, wait } = deps.waits
   const queue = new PQueue({ concurrency: Number.POSITIVE_INFINITY })
+  /** A permit that no job could use, for the next job. */
+  let kept: Permit | undefined
+
+  const drop = () => {
+    kept?.cancel()
+    kept = undefined
+  }
+
+  /** The permit for the next request. Undefined when the run is over. */
+  const nextPermit = async (): Promise<Permit | undefined> => {
+    const askedAt = clock.elapsed()
+    const pause = governor.state()
+    const isPaused = pause.pausedUntil !== undefined
+    if (isPaused) drop()
+    // The pause after a 429 is noted with that 429. No answer precedes the pause at the daily limit, so it is noted
+    // here.
+    if (pause.pauseReason === 'requests-per-day') reachability.notePause(pause)
+    const permit = kept ?? (await governor.permit(deps.noMore))
+    kept = undefined
+    if (isPaused) reachability.excludeWait(clock.elapsed() - askedAt)
+    return permit
+  }
 
   /** Performs a request while others are in flight. */
   const run = (work: () => Promise<void>, after?: () => void) => {
@@ -67,7 +91,7 @@ export function createSteps(deps: StepDeps): Steps {
     const { job } = chosen
     const reason = endless ? undefined : reachability.abandonedReason(job.request.route)
     if (reason !== undefined) {
-      permits.keep(permit)
+      kept = permit
       await attempts.refuse(chosen, reason)
       lanes.askAgain(job.feed)
       return
@@ -82,7 +106,7 @@ export function createSteps(deps: StepDeps): Steps {
   }
 
   const sendHealthCheck = async (check: HealthCheck): Promise<void> => {
-    const permit = await permits.next()
+    const permit = await nextPermit()
     if (permit) run(() => attempts.sendHealthCheck(check, permit))
   }
 
@@ -118,11 +142,11 @@ export function createSteps(deps: StepDeps): Steps {
 
   /** Sends the most urgent job. False when no work is left or the run is over. */
   const send = async (): Promise<boolean> => {
-    const permit = await permits.next()
+    const permit = await nextPermit()
     if (!permit) return false
     // Much may have changed during a long wait for the permit.
     if (decision().step !== 'send') {
-      permits.keep(permit)
+      kept = permit
       return true
     }
     const chosen = lanes.choose()
@@ -151,7 +175,7 @@ export function createSteps(deps: StepDeps): Steps {
       isEndless: endless !== undefined,
     })
     if (next === 'keep') {
-      permits.keep(permit)
+      kept = permit
       await wait(Math.min(LONGEST_WAIT_MS, reachability.patienceLeftMs(), lanes.waitMs()))
       return true
     }
@@ -173,6 +197,9 @@ export function createSteps(deps: StepDeps): Steps {
       else stop(next.because === 'silence' ? reachability.silenceError() : reachability.accessError())
       return true
     },
-    onIdle: () => queue.onIdle(),
+    async end() {
+      drop()
+      await queue.onIdle()
+    },
   }
 }
