@@ -47,13 +47,13 @@ function read(made: readonly Made[], requests: number): { chosen: number[]; long
     }),
   )
   let now = 0
-  const turns = createSegmentTurns<Part>(({ readAt, interval }) => (now - readAt - interval) / interval)
+  const choose = createSegmentTurns<Part>(({ readAt, interval }) => (now - readAt - interval) / interval)
   const chosen: number[] = []
   let longestWait = 0
   for (; now < requests; now += 1) {
     const due = parts.filter(({ dueAt }) => dueAt <= now)
     for (const { waitsSince } of due) longestWait = Math.max(longestWait, now - waitsSince)
-    const next = turns.take(due)
+    const next = choose(due)
     if (!next) continue
     chosen.push(next.number)
     answer(next, now)
@@ -110,10 +110,10 @@ test('first reads keep their order, and the parts with the fewest failures go fi
     { name: 'failed once', listedAt: 'once', attempts: 1 },
     { name: 'listed', listedAt: 'once', attempts: 0 },
   ]
-  const turns = createSegmentTurns<(typeof due)[number]>(() => 0)
+  const choose = createSegmentTurns<(typeof due)[number]>(() => 0)
   const order: string[] = []
   for (let left = due; left.length > 0; ) {
-    const next = turns.take(left)
+    const next = choose(left)
     order.push(next?.name ?? '')
     left = left.filter(each => each !== next)
   }

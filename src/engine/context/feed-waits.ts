@@ -100,10 +100,7 @@ export function growingBackoff({
   const forget = () => {
     for (const [name, { endsAt }] of waits) if (endsAt + FORGOTTEN_MS < clock.elapsed()) waits.delete(name)
   }
-  const listeners = new Set<() => void>()
-  const changed = () => {
-    for (const listener of listeners) listener()
-  }
+  let changed: () => void = () => undefined
   const leftMs = (name: string) =>
     Math.max(0, (waits.get(name)?.endsAt ?? Number.NEGATIVE_INFINITY) - clock.elapsed())
   const isWaiting = (name: string) => leftMs(name) > 0
@@ -170,7 +167,7 @@ export function growingBackoff({
       return [...waits.values()].filter(({ ms }) => ms >= leastMs).map(({ gate }) => gate)
     },
     onChange(listener) {
-      listeners.add(listener)
+      changed = listener
     },
   }
 }

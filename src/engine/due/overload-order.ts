@@ -10,10 +10,29 @@ import type { Segment } from '../../store/sync/segments.ts'
  *   intervals by the same factor.
  * - Of failed reads, the one that has failed least often goes first. So both parts of a cut segment are read before one
  *   of them is cut again. If only one part fails, the other shows that the list can be read.
+ *
+ * @param overdue by how many of its intervals a segment is overdue
+ * @returns a function that chooses one of the segments that are due
  */
-export interface Turns<Part extends Standing> {
-  /** Chooses one of the segments that are due. */
-  take(due: readonly Part[]): Part | undefined
+export function createSegmentTurns<Part extends Standing>(
+  overdue: (part: Part) => number,
+): (due: readonly Part[]) => Part | undefined {
+  let last: TurnKind = 'failed'
+  const choose: Readonly<Record<TurnKind, (due: readonly Part[]) => Part | undefined>> = {
+    first: ([next]) => next,
+    repeat: due => least(due, part => -overdue(part)),
+    failed: due => least(due, ({ attempts }) => attempts),
+  }
+  return due => {
+    const turn = KINDS.indexOf(last) + 1
+    for (const kind of [...KINDS.slice(turn), ...KINDS.slice(0, turn)]) {
+      const next = choose[kind](due.filter(part => kindOf(part) === kind))
+      if (!next) continue
+      last = kind
+      return next
+    }
+    return undefined
+  }
 }
 
 type Standing = Pick<Segment, 'listedAt' | 'attempts'>
@@ -21,28 +40,6 @@ type Standing = Pick<Segment, 'listedAt' | 'attempts'>
 type TurnKind = 'first' | 'repeat' | 'failed'
 
 const KINDS: readonly TurnKind[] = ['first', 'repeat', 'failed']
-
-/** @param overdue by how many of its intervals a segment is overdue */
-export function createSegmentTurns<Part extends Standing>(overdue: (part: Part) => number): Turns<Part> {
-  let last: TurnKind = 'failed'
-  const choose: Readonly<Record<TurnKind, (due: readonly Part[]) => Part | undefined>> = {
-    first: ([next]) => next,
-    repeat: due => least(due, part => -overdue(part)),
-    failed: due => least(due, ({ attempts }) => attempts),
-  }
-  return {
-    take(due) {
-      const turn = KINDS.indexOf(last) + 1
-      for (const kind of [...KINDS.slice(turn), ...KINDS.slice(0, turn)]) {
-        const next = choose[kind](due.filter(part => kindOf(part) === kind))
-        if (!next) continue
-        last = kind
-        return next
-      }
-      return undefined
-    },
-  }
-}
 
 function kindOf({ attempts, listedAt }: Standing): TurnKind {
   if (attempts > 0) return 'failed'

@@ -48,14 +48,14 @@ export function createListSources(context: EngineContext, mode: ListMode): Sourc
   const isFree = (segment: Segment) => !underWay.has(segment.id)
 
   const createSource = (ofLane?: Lane): Source => {
-    const turns = createSegmentTurns<Segment>(segment => schedule.overdue(list, segment))
+    const choose = createSegmentTurns<Segment>(segment => schedule.overdue(list, segment))
     const isMine = (segment: Segment) => ofLane === undefined || schedule.laneOf(list, segment) === ofLane
     /** The segments that were due at the last look, except those that were taken since. */
     let found = new Set<Segment>()
     let lookedAt = Number.NEGATIVE_INFINITY
 
     const takeFound = (): Segment | undefined => {
-      for (let next = turns.take([...found]); next; next = turns.take([...found])) {
+      for (let next = choose([...found]); next; next = choose([...found])) {
         found.delete(next)
         const now = store.segments.find(next.id)
         const isDue = now !== undefined && isFree(now) && schedule.waitMs(list, now) === 0
