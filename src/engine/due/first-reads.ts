@@ -30,7 +30,6 @@ export function firstRead(feed: string, { key, at }: PendingRow): Task {
     dueAt: '',
     attempts: 0,
     deadline: null,
-    waiting: false,
     failures: 0,
     round: 0,
     namedAt: null,

@@ -1,6 +1,4 @@
 import { safeText } from '../../base/safe-text.ts'
-import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
-import type { RESOURCE_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
@@ -42,7 +40,12 @@ export interface State extends ResourceHealth {
 }
 
 export function createState(prepare: Prepare): State {
-  const find = prepare<RowOf<typeof RESOURCE_TABLE>>('SELECT * FROM sync_resources WHERE resource = ?')
+  const find = prepare<Omit<ResourceState, 'roundOpen'> & { roundOpen: 0 | 1 }>(
+    `SELECT resource, round, round_open AS roundOpen, round_started_at AS roundStartedAt,
+       first_complete_at AS firstCompleteAt, unavailable_since AS unavailableSince, failing_since AS failingSince, reason,
+       held_since AS heldSince, held_round AS heldRound, deleted_in_round AS deletedInRound
+     FROM sync_resources WHERE resource = ?`,
+  )
   const hold = prepare('UPDATE sync_resources SET held_since = ? WHERE resource = ?')
   const deleted = prepare(
     `UPDATE sync_resources SET deleted_in_round = deleted_in_round + @rows, deleted_since = coalesce(deleted_since, @now)
@@ -58,25 +61,11 @@ export function createState(prepare: Prepare): State {
   ).pluck()
   const meta = createMeta(prepare)
 
-  const get = (resource: ResourceName): ResourceState => {
-    const row = onlyRow(find, resource)
-    return {
-      resource,
-      round: row.round,
-      roundOpen: row.round_open === 1,
-      roundStartedAt: row.round_started_at,
-      firstCompleteAt: row.first_complete_at,
-      unavailableSince: row.unavailable_since,
-      failingSince: row.failing_since,
-      reason: row.reason,
-      heldSince: row.held_since,
-      heldRound: row.held_round,
-      deletedInRound: row.deleted_in_round,
-    }
-  }
-
   return {
-    get,
+    get(resource) {
+      const row = onlyRow(find, resource)
+      return { ...row, roundOpen: row.roundOpen === 1 }
+    },
     ...createResourceHealth(prepare),
     hold: (resource, since) => void hold.run(since, resource),
     deleted: (resource, rows, now) => void deleted.run({ resource, rows, now }),

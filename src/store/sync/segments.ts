@@ -1,5 +1,4 @@
 import { isoInstant } from '../../base/clock.ts'
-import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
 import { SEGMENT_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
@@ -112,71 +111,41 @@ export interface Segments {
   listedDownTo(feed: string): string | null | undefined
 }
 
-type SegmentRow = RowOf<typeof SEGMENT_TABLE>
+/** The columns of the table, each with its property of a segment. */
+const PROPERTIES = Object.keys(SEGMENT_TABLE.columns).map(column => {
+  const property = column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+  return { column, property: { fromAt: 'from', toAt: 'to' }[property] ?? property }
+})
 
-function fromRow(row: SegmentRow): Segment {
+const COLUMNS = PROPERTIES.map(({ column, property }) => `${column} AS "${property}"`).join(', ')
+
+/** The columns that `save` leaves alone: they may change while a request is in flight. */
+const OWN_VERBS: readonly string[] = ['wanted_at', 'tries', 'try_at']
+
+type JsonProperty = 'query' | 'cursor' | 'edgeKeys'
+
+type SegmentRow = Omit<Segment, JsonProperty | 'closed'> &
+  Record<JsonProperty, string | null> & { closed: 0 | 1 }
+
+function fromRow({ query, cursor, edgeKeys, closed, ...row }: SegmentRow): Segment {
   const json = (text: string | null) => (text === null ? null : JSON.parse(text))
   return {
-    id: row.id,
-    feed: row.feed,
-    scope: row.scope,
-    from: row.from_at,
-    to: row.to_at,
-    query: json(row.query),
-    cursor: json(row.cursor),
-    passStartedAt: row.pass_started_at,
-    passRound: row.pass_round,
-    passWantedAt: row.pass_wanted_at,
-    pages: row.pages,
-    rows: row.rows,
-    edgeAt: row.edge_at,
-    edgeKeys: json(row.edge_keys) ?? [],
-    totalSize: row.total_size,
-    restarts: row.restarts,
-    listedAt: row.listed_at,
-    listedRound: row.listed_round,
-    listedRows: row.listed_rows,
-    closed: row.closed === 1,
-    unavailableSince: row.unavailable_since,
-    attempts: row.attempts,
-    retryAt: row.retry_at,
-    passMs: row.pass_ms,
-    wantedAt: row.wanted_at,
-    tries: row.tries,
-    tryAt: row.try_at,
+    ...row,
+    query: json(query),
+    cursor: json(cursor),
+    edgeKeys: json(edgeKeys) ?? [],
+    closed: closed === 1,
   }
 }
 
-/** The columns that `save` leaves alone: they may change while a request is in flight. */
-const OWN_VERBS = ['wanted_at', 'tries', 'try_at'] as const
-
-function toRow(segment: Segment): Omit<SegmentRow, (typeof OWN_VERBS)[number]> {
+function toRow({ query, cursor, edgeKeys, closed, ...segment }: Segment): SegmentRow {
   const json = (value: object | null) => (value === null ? null : JSON.stringify(value))
   return {
-    id: segment.id,
-    feed: segment.feed,
-    scope: segment.scope,
-    from_at: segment.from,
-    to_at: segment.to,
-    query: json(segment.query),
-    cursor: json(segment.cursor),
-    pass_started_at: segment.passStartedAt,
-    pass_round: segment.passRound,
-    pass_wanted_at: segment.passWantedAt,
-    pages: segment.pages,
-    rows: segment.rows,
-    edge_at: segment.edgeAt,
-    edge_keys: json(segment.edgeKeys),
-    total_size: segment.totalSize,
-    restarts: segment.restarts,
-    listed_at: segment.listedAt,
-    listed_round: segment.listedRound,
-    listed_rows: segment.listedRows,
-    closed: segment.closed ? 1 : 0,
-    unavailable_since: segment.unavailableSince,
-    attempts: segment.attempts,
-    retry_at: segment.retryAt,
-    pass_ms: segment.passMs,
+    ...segment,
+    query: json(query),
+    cursor: json(cursor),
+    edgeKeys: json(edgeKeys),
+    closed: closed ? 1 : 0,
   }
 }
 
@@ -208,22 +177,22 @@ const knownList = (segments: Segment[]): KnownList => ({
 })
 
 export function createSegments(prepare: Prepare): Segments {
-  const names = Object.keys(SEGMENT_TABLE.columns).filter(name => !['id', ...OWN_VERBS].includes(name))
+  const saved = PROPERTIES.filter(({ column }) => !['id', ...OWN_VERBS].includes(column))
   const insert = prepare<SegmentRow>(
-    'INSERT INTO sync_segments (feed, scope, from_at, to_at, wanted_at) VALUES (?, ?, ?, ?, ?) RETURNING *',
+    `INSERT INTO sync_segments (feed, scope, from_at, to_at, wanted_at) VALUES (?, ?, ?, ?, ?) RETURNING ${COLUMNS}`,
   )
   const update = prepare(
-    `UPDATE sync_segments SET ${names.map(name => `${name} = @${name}`).join(', ')} WHERE id = @id`,
+    `UPDATE sync_segments SET ${saved.map(({ column, property }) => `${column} = @${property}`).join(', ')} WHERE id = @id`,
   )
   const select = prepare<SegmentRow>(
-    `SELECT * FROM sync_segments WHERE feed = ? AND scope = coalesce(?, scope)
+    `SELECT ${COLUMNS} FROM sync_segments WHERE feed = ? AND scope = coalesce(?, scope)
      ORDER BY scope, to_at IS NOT NULL, to_at DESC, id`,
   )
   const want = prepare('UPDATE sync_segments SET wanted_at = ? WHERE id = ?')
   const met = prepare('UPDATE sync_segments SET wanted_at = NULL WHERE id = ? AND wanted_at = ?')
   const tryAgain = prepare('UPDATE sync_segments SET tries = tries + 1, try_at = ? WHERE id = ?')
   const settled = prepare('UPDATE sync_segments SET tries = 0, try_at = NULL WHERE id = ?')
-  const selectOne = prepare<SegmentRow>('SELECT * FROM sync_segments WHERE id = ?')
+  const selectOne = prepare<SegmentRow>(`SELECT ${COLUMNS} FROM sync_segments WHERE id = ?`)
   const remove = prepare('DELETE FROM sync_segments WHERE id = ?')
   const removeAll = prepare('DELETE FROM sync_segments WHERE feed = ?')
   const retryWhole = prepare(

@@ -1,5 +1,5 @@
 import type { Prepare } from '../../database/sqlite-types.ts'
-import { BY_DUE_TIME, TASK_COLUMNS, type Task, type TaskRow, toTask } from './task.ts'
+import { BY_DUE_TIME, TASK_COLUMNS, type Task } from './task.ts'
 
 /** `newest`: latest event time first. `longest-due`: earliest due time first. */
 export type TaskOrder = 'newest' | 'longest-due'
@@ -40,7 +40,7 @@ export interface DueTasks {
   hasFirst(feed: string, now: string, exceptScopes: readonly string[], since: string | null): boolean
 }
 
-const ORDERS: Readonly<Record<TaskOrder, string>> = { newest: 'sort_at DESC', 'longest-due': 'due_at' }
+const ORDERS: Readonly<Record<TaskOrder, string>> = { newest: 'sortAt DESC', 'longest-due': 'dueAt' }
 
 const IS_ASKED = `(@since IS NULL OR sort_at IS NULL OR sort_at >= @since) AND (@keys IS NULL OR key GLOB @keys)
   AND scope NOT IN (SELECT value FROM json_each(@exceptScopes))`
@@ -63,17 +63,17 @@ const firstOf = (order: TaskOrder, ...ranges: readonly string[]): string =>
 export function createDueTasks(prepare: Prepare): DueTasks {
   const isByTime = `round = ${BY_DUE_TIME}`
   const isByRound = `round < @round AND round > ${BY_DUE_TIME}`
-  const everyOne = prepare<TaskRow>(
+  const everyOne = prepare<Task>(
     firstOf('newest', range('by_due', `due_at <= @now AND ${isByTime}`), range('by_round', isByRound)),
   )
-  const waitingOrDue = prepare<TaskRow>(
+  const waitingOrDue = prepare<Task>(
     firstOf(
       'newest',
       range('open', `${isByRound} AND waiting AND (waiting OR round = 0)`),
       range('by_due', `due_at <= @now AND round < @round AND (NOT waiting OR ${isByTime})`),
     ),
   )
-  const dueIn = (order: TaskOrder) => prepare<TaskRow>(firstOf(order, range('by_due', 'due_at <= @now')))
+  const dueIn = (order: TaskOrder) => prepare<Task>(firstOf(order, range('by_due', 'due_at <= @now')))
   const dueBy = { newest: dueIn('newest'), 'longest-due': dueIn('longest-due') }
   const nextTryOf = `SELECT try_at AS at FROM sync_tasks INDEXED BY sync_tasks_tried
      WHERE feed = @feed AND tries > 0 AND try_at > @now AND ${IS_ASKED} ORDER BY try_at LIMIT 1`
@@ -90,9 +90,8 @@ export function createDueTasks(prepare: Prepare): DueTasks {
   ).pluck()
 
   return {
-    due: ({ everyRound, ...query }) =>
-      (everyRound ? everyOne : waitingOrDue).all(parametersOf(query)).map(toTask),
-    dueBy: ({ first, ...query }) => dueBy[first].all(parametersOf(query)).map(toTask),
+    due: ({ everyRound, ...query }) => (everyRound ? everyOne : waitingOrDue).all(parametersOf(query)),
+    dueBy: ({ first, ...query }) => dueBy[first].all(parametersOf(query)),
     nextDue: (feed, query) => nextDue.get(parametersOf({ feed, ...query })) ?? undefined,
     nextTry: (feed, query) => nextTry.get(parametersOf({ feed, ...query })),
     hasFirst: (feed, now, exceptScopes, since) =>

@@ -1,6 +1,3 @@
-import type { RowOf } from '../../../catalog/bookkeeping/table-declaration.ts'
-import type { TASK_TABLE } from '../../../catalog/bookkeeping/tables.ts'
-
 /**
  * A pending read of a single key: a first read, retry, probe or re-read. The database stores it, so a restart loses
  * none.
@@ -18,7 +15,6 @@ export interface Task {
    */
   attempts: number
   deadline: string | null
-  waiting: boolean
   /** Consecutive failed requests. */
   failures: number
   /** The round in which the key was last read; 0 when it was never read or is wanted again; or `BY_DUE_TIME`. */
@@ -40,24 +36,6 @@ export interface TaskKey {
 /** Value of `round` for tasks that a backfill reads at their due time, not once in each round. */
 export const BY_DUE_TIME = -1
 
-/** The columns of a `TaskRow`, for a SELECT. */
-export const TASK_COLUMNS =
-  'feed, scope, key, sort_at, due_at, attempts, deadline, waiting, failures, round, named_at, tries, try_at'
-
-export type TaskRow = RowOf<typeof TASK_TABLE>
-
-export const toTask = (row: TaskRow): Task => ({
-  feed: row.feed,
-  scope: row.scope,
-  key: row.key,
-  sortAt: row.sort_at,
-  dueAt: row.due_at,
-  attempts: row.attempts,
-  deadline: row.deadline,
-  waiting: row.waiting === 1,
-  failures: row.failures,
-  round: row.round,
-  namedAt: row.named_at,
-  tries: row.tries,
-  tryAt: row.try_at,
-})
+/** Selects the columns of a `Task`. */
+export const TASK_COLUMNS = `feed, scope, key, sort_at AS sortAt, due_at AS dueAt, attempts, deadline, failures, round,
+  named_at AS namedAt, tries, try_at AS tryAt`

@@ -2,7 +2,7 @@ import type { Prepare } from '../../database/sqlite-types.ts'
 import { onlyRow } from '../../database/statements.ts'
 import { createDueTasks, type DueTasks } from './due-tasks.ts'
 import { inRange, type KeyRange } from './seen-keys.ts'
-import { BY_DUE_TIME, TASK_COLUMNS, type Task, type TaskKey, type TaskRow, toTask } from './task.ts'
+import { BY_DUE_TIME, TASK_COLUMNS, type Task, type TaskKey } from './task.ts'
 
 export interface Tasks extends TaskDemands, DueTasks, TaskResults {
   find(task: TaskKey): Task | undefined
@@ -26,7 +26,7 @@ export interface Tasks extends TaskDemands, DueTasks, TaskResults {
 }
 
 export function createTasks(prepare: Prepare): Tasks {
-  const find = prepare<TaskRow>(
+  const find = prepare<Task>(
     `SELECT ${TASK_COLUMNS} FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?`,
   )
   const latestAsked = prepare<string | null>(
@@ -50,10 +50,7 @@ export function createTasks(prepare: Prepare): Tasks {
          AND key NOT IN (SELECT value FROM json_each(@keys))`,
     )
 
-  const findTask: Tasks['find'] = ({ feed, scope = '', key }) => {
-    const row = find.get(feed, scope, key)
-    return row && toTask(row)
-  }
+  const findTask: Tasks['find'] = ({ feed, scope = '', key }) => find.get(feed, scope, key)
 
   return {
     ...createTaskDemands(prepare),
