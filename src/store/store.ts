@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, isoInstant } from '../base/clock.ts'
 import { createNotedChanges, type NotedChanges } from './changes/noted-changes.ts'
-import { type CrmFieldReader, createCrmFieldReader } from './crm/sql.ts'
+import { createCrmFieldReader } from './crm/sql.ts'
 import {
   type CrmTables,
   createCrmTables,
@@ -13,114 +13,63 @@ import type { Prepare, Sqlite } from './database/sqlite-types.ts'
 import { statementCache } from './database/statements.ts'
 import { type Attempts, createTransaction, type Transaction, whileBusy } from './database/transaction.ts'
 import { type Checkpoints, createCheckpoints, type FileWork } from './database/wal-checkpoints.ts'
-import { createPurger, type Purger } from './deletions/purge.ts'
-import { createPurgeQueue, type PurgeQueue } from './deletions/purge-queue.ts'
-import { createSuspicions, type Suspicions } from './deletions/suspicions.ts'
+import { createPurger } from './deletions/purge.ts'
+import { createPurgeQueue } from './deletions/purge-queue.ts'
+import { createSuspicions } from './deletions/suspicions.ts'
 import { fillDictionary, fillQuestions } from './dictionary/fill-dictionary.ts'
 import { resolvedPath, watchFile } from './disk/location.ts'
-import { createRequests, type Requests } from './file/handed-over.ts'
+import { createRequests } from './file/handed-over.ts'
 import { type HeldLock, lockDatabase } from './file/lock.ts'
 import type { ModeChange } from './file/open.ts'
 import { createWorkspaceRecorder, type WantedWorkspace } from './file/workspace.ts'
-import { createMaintenance, type Maintenance, rebuildOnDisk } from './maintenance/maintenance.ts'
+import { createMaintenance, rebuildOnDisk } from './maintenance/maintenance.ts'
 import { type LeftOut, writeError } from './migrations/foreign-objects.ts'
 import type { Upgrade } from './migrations/migrate.ts'
 import { openWarehouse } from './open-warehouse.ts'
 import { createPeopleVersions } from './reporting/people-versions.ts'
-import { createReports, type Reports } from './reporting/reports.ts'
+import { createReports } from './reporting/reports.ts'
 import { reportViews } from './reporting/views.ts'
-import { createPendingRows, type PendingRows } from './rows/awaiting-read.ts'
-import { createRowTimes, type RowTimes } from './rows/event-times.ts'
-import { createFreshness, type Freshness } from './rows/freshness.ts'
-import { createLinks, type Links } from './rows/links.ts'
-import type { MessageMerge } from './rows/merge/messages.ts'
+import { createPendingRows } from './rows/awaiting-read.ts'
+import { createRowTimes } from './rows/event-times.ts'
+import { createFreshness } from './rows/freshness.ts'
+import { createLinks } from './rows/links.ts'
 import { createOlderAnswers } from './rows/older-answers.ts'
-import { createPartColumns, type PartColumns } from './rows/part-columns.ts'
-import { createRowWriters, type RowWriters } from './rows/payload-writer.ts'
-import { createStoredRows, type StoredRows } from './rows/row-state.ts'
-import { createTombstones, type Tombstones } from './rows/tombstones.ts'
-import { createTranscripts, type Transcripts } from './rows/transcripts.ts'
-import { createHistories, createMerges, createWrite, type Write } from './rows/write-items.ts'
+import { createPartColumns } from './rows/part-columns.ts'
+import { createRowWriters } from './rows/payload-writer.ts'
+import { createStoredRows } from './rows/row-state.ts'
+import { createTombstones } from './rows/tombstones.ts'
+import { createTranscripts } from './rows/transcripts.ts'
+import { createHistories, createMerges, createWrite } from './rows/write-items.ts'
 import { withoutDamagedSearch } from './search/index-marks.ts'
-import { type Arrivals, createLagHistogram } from './sync/arrivals.ts'
-import { createDays, type Days } from './sync/days.ts'
-import { createDueClock, type DueClock } from './sync/due-clock.ts'
-import { createGates, type Gates } from './sync/gates.ts'
+import { createLagHistogram } from './sync/arrivals.ts'
+import { createDays } from './sync/days.ts'
+import { createDueClock } from './sync/due-clock.ts'
+import { createGates } from './sync/gates.ts'
 import { META } from './sync/meta.ts'
-import { createMinutes, type Minutes } from './sync/minutes.ts'
-import { createPublications, type Publications } from './sync/publications.ts'
-import { createRejects, type Rejects } from './sync/rejects.ts'
-import { createState, type State, seedResources } from './sync/resource-state.ts'
-import { createResync, type Resync } from './sync/resync.ts'
-import { createRounds, type Rounds } from './sync/rounds.ts'
-import { createRuns, type Runs } from './sync/runs.ts'
-import { createSegments, type Segments } from './sync/segments.ts'
-import { type AssociationTasks, createAssociationTasks } from './sync/tasks/association-tasks.ts'
-import { createLookupTasks, type LookupTasks } from './sync/tasks/lookups.ts'
-import { createSeen, type Seen } from './sync/tasks/seen-keys.ts'
-import { createTasks, type Tasks } from './sync/tasks/tasks.ts'
+import { createMinutes } from './sync/minutes.ts'
+import { createPublications } from './sync/publications.ts'
+import { createRejects } from './sync/rejects.ts'
+import { createState, seedResources } from './sync/resource-state.ts'
+import { createResync } from './sync/resync.ts'
+import { createRounds } from './sync/rounds.ts'
+import { createRuns } from './sync/runs.ts'
+import { createSegments } from './sync/segments.ts'
+import { createAssociationTasks } from './sync/tasks/association-tasks.ts'
+import { createLookupTasks } from './sync/tasks/lookups.ts'
+import { createSeen } from './sync/tasks/seen-keys.ts'
+import { createTasks } from './sync/tasks/tasks.ts'
 import { dealViews } from './views/deal-views.ts'
 
+/** The warehouse for the process that opened it as its writer. */
+export type OpenStore = ReturnType<typeof storeOn>
+
 /**
- * The warehouse as the engine sees it. Another database would implement this interface, and `app/logged-store.ts` would
+ * The warehouse as the engine sees it. Another database would have the same functions, and `app/logged-store.ts` would
  * open it instead of calling `openStoreWhenFree`. Code that takes `OpenStore` or opens the file itself (status, search,
  * export, snapshots, retention, doctor) uses SQLite directly. A function that writes must be called inside
  * `transaction` or `attempt`, unless its comment says otherwise.
  */
-export interface Store {
-  /** The database file. */
-  path: string
-  freshness: Freshness
-  dueClock: DueClock
-  segments: Segments
-  seen: Seen
-  tasks: Tasks
-  associationTasks: AssociationTasks
-  lookupTasks: LookupTasks
-  suspicions: Suspicions
-  arrivals: Arrivals
-  maintenance: Maintenance
-  minutes: Minutes
-  days: Days
-  publications: Publications
-  rejects: Rejects
-  requests: Requests
-  resync: Resync
-  rounds: Rounds
-  runs: Runs
-  state: State
-  rows: RowWriters
-  rowTimes: RowTimes
-  stored: StoredRows
-  pending: PendingRows
-  gates: Gates
-  parts: PartColumns
-  links: Links
-  crmFields: CrmFieldReader
-  /** Fields whose values are keys of other rows. */
-  relations: CrmFieldReader
-  merge: MessageMerge
-  tombstone: Tombstones['tombstone']
-  withhold: Tombstones['withhold']
-  transcripts: Transcripts
-  purgeQueue: PurgeQueue
-  purger: Purger
-  reports: Reports
-  crmTables: Pick<CrmTables, 'finish'>
-  transaction: Transaction
-  /** For synchronous work before a request, such as planning. */
-  attempt: Attempts['attempt']
-  waitUntilFree: Attempts['waitUntilFree']
-  write: Write
-}
-
-/** The warehouse for the process that opened it as its writer. */
-export interface OpenStore extends Store {
-  db: Sqlite
-  prepare: Prepare
-  /** Closes the database, and releases the lock unless the caller holds it. */
-  close(): void
-}
+export type Store = Omit<OpenStore, 'db' | 'prepare' | 'close'>
 
 export interface StoreOptions {
   path: string
@@ -186,7 +135,7 @@ interface Opened extends StoreOptions {
   release(): void
 }
 
-function storeOn(db: Sqlite, opened: Opened): OpenStore {
+function storeOn(db: Sqlite, opened: Opened) {
   const { path, clock, command, pid, lock, release, onTransaction, onTypedTable } = opened
   const prepare = statementCache(db)
   const checkpoints = createCheckpoints(db, { onHeld: opened.onWalHeld })
@@ -226,6 +175,7 @@ function storeOn(db: Sqlite, opened: Opened): OpenStore {
   const { workspace } = opened
   const store = {
     ...createStore({ db, prepare, clock, commit, changes, crmTables, checkpoints, workspace }),
+    /** Closes the database, and releases the lock unless the caller holds it. */
     close() {
       try {
         crmTables.close()
@@ -255,17 +205,6 @@ function storeOn(db: Sqlite, opened: Opened): OpenStore {
   return store
 }
 
-interface StoreParts {
-  db: Sqlite
-  prepare: Prepare
-  clock: Clock
-  commit: Transaction & Attempts
-  changes: NotedChanges
-  crmTables: CrmTables
-  checkpoints: Pick<Checkpoints, 'schedule'>
-  workspace: WantedWorkspace | undefined
-}
-
 function createStore({
   db,
   prepare,
@@ -275,7 +214,16 @@ function createStore({
   crmTables,
   checkpoints,
   workspace,
-}: StoreParts): Omit<OpenStore, 'close'> {
+}: {
+  db: Sqlite
+  prepare: Prepare
+  clock: Clock
+  commit: Transaction & Attempts
+  changes: NotedChanges
+  crmTables: CrmTables
+  checkpoints: Pick<Checkpoints, 'schedule'>
+  workspace: WantedWorkspace | undefined
+}) {
   const freshness = createFreshness()
   const suspicions = createSuspicions(prepare)
   const purgeQueue = createPurgeQueue(prepare)
@@ -308,6 +256,7 @@ function createStore({
   })
 
   return {
+    /** The database file. */
     path: db.name,
     db,
     prepare,
@@ -322,6 +271,7 @@ function createStore({
     parts: createPartColumns(prepare),
     links: createLinks(prepare),
     crmFields: createCrmFieldReader(prepare),
+    /** Fields whose values are keys of other rows. */
     relations: createCrmFieldReader(prepare, { relationsOnly: true }),
     merge,
     write,
@@ -357,7 +307,8 @@ function createStore({
     transaction: Object.assign(<T>(work: () => T) => commit(withCrmTables(work, crmTables)), commit, {
       aside: <T>(work: () => T) => commit.aside(withCrmTables(work, crmTables)),
     }),
-    attempt: work => commit.attempt(withCrmTables(work, crmTables)),
+    /** For synchronous work before a request, such as planning. */
+    attempt: <T>(work: () => T) => commit.attempt(withCrmTables(work, crmTables)),
     waitUntilFree: commit.waitUntilFree,
   }
 }
