@@ -4,7 +4,7 @@ import { type DescribedTable, sentence } from '../dictionary/described-table.ts'
 import { DICTIONARY } from '../dictionary/dictionary.ts'
 import { readCrmTables } from '../store/crm/dictionary.ts'
 import type { DataTestKind } from '../store/data-tests/plan.ts'
-import { type DataTestResult, readShares, runDataTests, type ShareResult } from '../store/data-tests/run.ts'
+import { type DataTestResult, matchedSpeakers, runDataTests } from '../store/data-tests/run.ts'
 import { hasColumn } from '../store/database/existing-tables.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { foreignReportObjects, reportTablesIn } from '../store/reporting/derived-tables.ts'
@@ -36,7 +36,8 @@ export function* dataFindings({ db, isWritten }: DataContext): Generator<Finding
     else if (result.rows === 0) passed.push(result)
     else yield unmet(result, result.test.reads.some(name => computed.has(name)) ? late : undefined)
   }
-  for (const share of readShares(db)) yield shareFinding(share)
+  const speakers = matchedSpeakers(db)
+  if (speakers !== undefined) yield findingsOf('speakers').note(speakersText(speakers))
   for (const kind of KINDS) {
     const tests = passed.filter(({ test }) => test.kind === kind)
     if (tests.length > 0) yield findingsOf(kind).ok(passedText(kind, tests))
@@ -105,9 +106,9 @@ function noteText(result: DataTestResult): string {
   return `${place}: ${shareText(of - rows, of)} with a row in ${test.expected}`
 }
 
-function shareFinding({ name, about, all, matched }: ShareResult): Finding {
-  const found = all === 0 ? `there are no ${about.split(' are ')[0]}` : `${shareText(matched, all)} ${about}`
-  return findingsOf(name).note(found)
+function speakersText({ all, matched }: { all: number; matched: number }): string {
+  if (all === 0) return 'there are no speakers of meetings'
+  return `${shareText(matched, all)} speakers of meetings are matched to a person: an attendee of their meeting has the same name`
 }
 
 const shareText = (part: number, all: number): string =>

@@ -1,6 +1,7 @@
 import { errorCode } from '../../base/errors.ts'
 import type { DescribedTable } from '../../dictionary/described-table.ts'
 import type { Sqlite, StoredCell } from '../database/sqlite-types.ts'
+import { onlyRow } from '../database/statements.ts'
 import { type DataTest, dataTests, type Enforced } from './plan.ts'
 
 /** Runs the tests of a warehouse's content, each as one statement, so that a process that writes is not held up. */
@@ -90,33 +91,14 @@ function enforcedBy(db: Sqlite, table: string): Enforced {
   }
 }
 
-/** Shares that say how well parts of the warehouse fit together. A low share is no fault: it is worth knowing. */
-const SHARES = [
-  {
-    name: 'speakers',
-    /** What is counted, in the plural. */
-    about: 'speakers of meetings are matched to a person: an attendee of their meeting has the same name',
-    /** The tables and views that the statement reads. */
-    tables: ['live_meeting_speakers', 'live_meeting_attendees'],
-    /** Selects how many there are, and how many of them match. */
-    sql: `SELECT count(*), coalesce(sum(EXISTS (SELECT 1 FROM live_meeting_attendees a
-        WHERE a.meeting_id = s.meeting_id AND lower(trim(a.name)) = lower(trim(s.speaker_name)))), 0)
-      FROM live_meeting_speakers s WHERE s.speaker_name IS NOT NULL`,
-  },
-]
+/** How many speakers of meetings there are, and for how many an attendee of their meeting has the same name. */
+const MATCHED_SPEAKERS = `SELECT count(*) AS "all", coalesce(sum(EXISTS (SELECT 1 FROM live_meeting_attendees a
+    WHERE a.meeting_id = s.meeting_id AND lower(trim(a.name)) = lower(trim(s.speaker_name)))), 0) AS matched
+  FROM live_meeting_speakers s WHERE s.speaker_name IS NOT NULL`
 
-export interface ShareResult {
-  name: string
-  about: string
-  all: number
-  matched: number
-}
-
-/** The shares whose tables exist. */
-export function readShares(db: Sqlite): ShareResult[] {
-  return SHARES.flatMap(({ name, about, tables, sql }) => {
-    if (tables.some(table => columnNames(db, table).size === 0)) return []
-    const [all = 0, matched = 0] = db.prepare<unknown[], [number, number]>(sql).raw().get() ?? []
-    return [{ name, about, all, matched }]
-  })
+/** A low share is no fault: it is worth knowing. Undefined in a file that lacks the views. */
+export function matchedSpeakers(db: Sqlite): { all: number; matched: number } | undefined {
+  const views = ['live_meeting_speakers', 'live_meeting_attendees']
+  if (views.some(view => columnNames(db, view).size === 0)) return undefined
+  return onlyRow(db.prepare<unknown[], { all: number; matched: number }>(MATCHED_SPEAKERS))
 }
