@@ -59,18 +59,6 @@ describe('a request to the writer', () => {
     expect(requests.open().map(({ id }) => id)).toEqual([2])
   })
 
-  test('a request is removed some time after it was done, and never before', async () => {
-    const store = temporaryStore()
-    const requests = createRequests(store.prepare)
-    for (const resource of ['teams', 'members', 'meetings'] as const) {
-      await askWriter(store.path, wish(resource), STILL)
-    }
-    requests.done(1, '2026-01-02T00:00:00.000Z')
-    requests.done(2, '2026-01-04T00:00:00.000Z')
-    requests.forget('2026-01-03T00:00:00.000Z')
-    expect(store.column('SELECT resource FROM sync_requests')).toEqual(['members', 'meetings'])
-  })
-
   test('an unknown request of a newer version is left to that version', () => {
     const store = temporaryStore()
     store.db.exec(

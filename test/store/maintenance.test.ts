@@ -184,6 +184,33 @@ describe('pruning of old rows', () => {
     expect(store.column('SELECT id FROM sync_requests')).toEqual([2, 3])
   })
 
+  test('pruning removes a request some time after it was done, and never before', async () => {
+    const store = temporaryStore()
+    store.db.exec(
+      `INSERT INTO sync_requests (kind, resource, asked_at, done_at) VALUES ('resync', 'teams', '${OLD}', '2026-01-31T00:00:00.000Z'),
+        ('resync', 'members', '${OLD}', '2026-02-02T00:00:00.000Z'), ('resync', 'meetings', '${OLD}', NULL)`,
+    )
+    await pruneAll(store)
+    expect(store.column('SELECT resource FROM sync_requests')).toEqual(['members', 'meetings'])
+  })
+
+  test('pruning removes old attempts to publish, but not the newest complete one of each target', async () => {
+    const store = temporaryStore()
+    const put = store.db.prepare(
+      'INSERT INTO sync_publications (target, publication, started_at, finished_at, error) VALUES (?, ?, ?, ?, ?)',
+    )
+    const add = (day: string, publication: number | null, error: string | null, target = '/lake') =>
+      put.run(target, publication, `${day}T00:00:00.000Z`, `${day}T00:00:00.000Z`, error)
+    add('2026-01-01', 1, null)
+    add('2026-01-02', null, 'Access is denied')
+    add('2026-01-03', 2, 'The files of publication 1 could not be removed')
+    add('2026-01-04', null, 'Access is denied')
+    add('2026-01-01', 1, null, '/other')
+    add('2026-02-01', null, 'Access is denied')
+    await pruneAll(store)
+    expect(store.column('SELECT id FROM sync_publications ORDER BY id')).toEqual([3, 5, 6])
+  })
+
   test('pruning removes the counts of old days', async () => {
     const store = temporaryStore()
     store.db.exec(

@@ -55,7 +55,7 @@ test('the history of a target has its newest complete publication and the failur
 })
 
 test('a complete publication whose earlier files could not be removed is the last one, with its error', () => {
-  const { db, publications, column } = temporaryStore()
+  const { db, publications } = temporaryStore()
   const uncleaned = { ...COMPLETE, error_code: 'publish-denied', error: 'Access is denied' }
   publications.add(at(COMPLETE, '2026-01-01'))
   publications.add(at(FAILED, '2026-01-02'))
@@ -64,19 +64,6 @@ test('a complete publication whose earlier files could not be removed is the las
     last: { started_at: '2026-01-03T00:00:00.000Z', error: 'Access is denied' },
     failures: undefined,
   })
-  publications.forget('2026-02-01T00:00:00.000Z')
-  expect(column('SELECT id FROM sync_publications')).toEqual([3])
-})
-
-test('old attempts are deleted, but not the newest complete one of each target', () => {
-  const { publications, column } = temporaryStore()
-  publications.add(at(COMPLETE, '2026-01-01'))
-  publications.add(at(COMPLETE, '2026-01-02'))
-  publications.add(at(FAILED, '2026-01-03'))
-  publications.add(at(COMPLETE, '2026-01-01', '/other'))
-  publications.add(at(FAILED, '2026-02-01'))
-  publications.forget('2026-02-01T00:00:00.000Z')
-  expect(column('SELECT id FROM sync_publications ORDER BY id')).toEqual([2, 4, 5])
 })
 
 test('another process records its attempt at once, or not at all while one writes', () => {

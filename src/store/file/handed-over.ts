@@ -29,24 +29,18 @@ export interface Requests {
   /** The open requests, oldest first. */
   open(): Request[]
   done(id: number, now: string): void
-  /** Removes requests that were done before an instant. */
-  forget(before: string): void
   /** Whether another connection has written since the last call; true at the first call. A call takes microseconds. */
   changedByOthers(): boolean
 }
 
 export function createRequests(prepare: Prepare): Requests {
   const done = prepare('UPDATE sync_requests SET done_at = ? WHERE id = ?')
-  const forget = prepare('DELETE FROM sync_requests WHERE done_at < ?')
   const dataVersion = prepare('PRAGMA data_version').pluck()
   let seen: unknown
   return {
     open: () => openRequests(prepare),
     done: (id, now) => {
       done.run(now, id)
-    },
-    forget: before => {
-      forget.run(before)
     },
     changedByOthers() {
       const before = seen

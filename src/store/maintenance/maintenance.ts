@@ -3,12 +3,7 @@ import { feedNamed, ITEM_FEEDS } from '../../catalog/feeds.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import { runProgram } from '../database/child-program.ts'
 import type { Prepare, Sqlite, Statement } from '../database/sqlite-types.ts'
-import { createRequests } from '../file/handed-over.ts'
-import { createOlderAnswers } from '../rows/older-answers.ts'
 import { createStoredRows } from '../rows/row-state.ts'
-import { createDays } from '../sync/days.ts'
-import { createMinutes } from '../sync/minutes.ts'
-import { createPublications } from '../sync/publications.ts'
 
 /** Upkeep of the database file, in short calls. */
 export interface Maintenance {
@@ -20,11 +15,15 @@ export interface Maintenance {
 
 /** What may be deleted. The instants have the form in which the warehouse stores them. */
 export interface PruneBounds {
-  /** Runs that ended before this instant are deleted. So are requests of other processes that were done before it. */
+  /**
+   * Runs and attempts to publish that ended before this instant are deleted. So are requests of other processes that
+   * were done before it.
+   */
   runsBefore: string
   /** As `runsBefore`, but only for successful runs without changes. The newest run of a resource and lane stays. */
   quietBefore: string
   minutesBefore: string
+  /** Notes of older answers from before this instant are deleted. No answer has contained their rows since. */
   olderAnswersBefore: string
   /** A day, such as `2026-03-04`. */
   daysBefore: string
@@ -58,23 +57,23 @@ export function createMaintenance(db: Sqlite, prepare: Prepare): Maintenance {
 
 type PruneBatch = (bounds: PruneBounds) => boolean
 
-/** Prunes the tables one after the other, each to its end. */
+/** The tables that are pruned at once, since they have few rows. */
+const REMOVE_OLD = [
+  'DELETE FROM sync_requests WHERE done_at < @runsBefore',
+  'DELETE FROM sync_minutes WHERE at < @minutesBefore',
+  'DELETE FROM sync_older_answers WHERE since < @olderAnswersBefore',
+  'DELETE FROM sync_days WHERE day < @daysBefore',
+  // The newest complete publication to each target stays.
+  `DELETE FROM sync_publications WHERE finished_at < @runsBefore AND id NOT IN (
+     SELECT max(id) FROM sync_publications WHERE publication IS NOT NULL GROUP BY target)`,
+]
+
+/** Prunes the other tables one after the other, each to its end. */
 function createPruner(prepare: Prepare): PruneBatch {
-  const requests = createRequests(prepare)
-  const minutes = createMinutes(prepare)
-  const olderAnswers = createOlderAnswers(prepare)
-  const days = createDays(prepare)
-  const publications = createPublications(prepare)
   const tables = [createRunPruner(prepare), createRejectPruner(prepare), createUnnamedPruner(prepare)]
   let current = 0
   return bounds => {
-    if (current === 0) {
-      requests.forget(bounds.runsBefore)
-      minutes.forget(bounds.minutesBefore)
-      olderAnswers.forget(bounds.olderAnswersBefore)
-      days.forget(bounds.daysBefore)
-      publications.forget(bounds.runsBefore)
-    }
+    if (current === 0) for (const sql of REMOVE_OLD) prepare(sql).run(bounds)
     if (!tables[current]?.(bounds)) current += 1
     if (current < tables.length) return true
     current = 0

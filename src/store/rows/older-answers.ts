@@ -13,8 +13,6 @@ export interface OlderAnswers {
   isBelieved(row: RowKey, times: { now: string; since: string }): boolean
   /** Removes the note of a row whose answer was stored. */
   end(row: RowKey): void
-  /** Removes the notes from before an instant. No answer has contained their rows since. */
-  forget(before: string): void
 }
 
 export function createOlderAnswers(prepare: Prepare): OlderAnswers {
@@ -24,7 +22,6 @@ export function createOlderAnswers(prepare: Prepare): OlderAnswers {
   ).pluck()
   const note = prepare('INSERT INTO sync_older_answers (table_name, scope, key, since) VALUES (?, ?, ?, ?)')
   const end = prepare('DELETE FROM sync_older_answers WHERE table_name = ? AND scope = ? AND key = ?')
-  const forget = prepare('DELETE FROM sync_older_answers WHERE since < ?')
   return {
     hasAny: table => any.get(table) !== undefined,
     isBelieved({ table, scope, key }, { now, since }) {
@@ -33,6 +30,5 @@ export function createOlderAnswers(prepare: Prepare): OlderAnswers {
       return first !== undefined && first <= since
     },
     end: ({ table, scope, key }) => void end.run(table, scope, key),
-    forget: before => void forget.run(before),
   }
 }

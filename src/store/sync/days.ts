@@ -8,8 +8,6 @@ export type ResourceDay = RowOf<typeof DAY_TABLE>
 export interface Days {
   /** Adds to the row of the day and resource. */
   add(day: ResourceDay): void
-  /** Deletes the days before this one, given as `2026-03-04`. */
-  forget(before: string): void
 }
 
 export function createDays(prepare: Prepare): Days {
@@ -19,9 +17,5 @@ export function createDays(prepare: Prepare): Days {
      ON CONFLICT (day, resource) DO UPDATE SET rows_new = rows_new + excluded.rows_new,
        rows_changed = rows_changed + excluded.rows_changed, rows_deleted = rows_deleted + excluded.rows_deleted`,
   )
-  const forget = prepare('DELETE FROM sync_days WHERE day < ?')
-  return {
-    add: day => void add.run(day),
-    forget: before => void forget.run(before),
-  }
+  return { add: day => void add.run(day) }
 }

@@ -8,8 +8,6 @@ export type Minute = RowOf<typeof MINUTE_TABLE>
 export interface Minutes {
   /** Adds to the row of the minute: a process that starts within a minute continues the row of the process before. */
   add(minute: Minute): void
-  /** Deletes the minutes before this instant. */
-  forget(before: string): void
 }
 
 export function createMinutes(prepare: Prepare): Minutes {
@@ -21,9 +19,5 @@ export function createMinutes(prepare: Prepare): Minutes {
        rate = excluded.rate, in_flight = max(in_flight, excluded.in_flight),
        paused_seconds = paused_seconds + excluded.paused_seconds`,
   )
-  const forget = prepare('DELETE FROM sync_minutes WHERE at < ?')
-  return {
-    add: minute => void add.run(minute),
-    forget: before => void forget.run(before),
-  }
+  return { add: minute => void add.run(minute) }
 }

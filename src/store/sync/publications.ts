@@ -32,8 +32,6 @@ export interface PublishingNote {
 
 export interface Publications {
   add(attempt: PublicationAttempt): void
-  /** Deletes attempts that ended before this instant. The newest complete publication to each target stays. */
-  forget(before: string): void
 }
 
 const ADD = `INSERT INTO sync_publications (target, publication, started_at, finished_at, published_at, complete_as_of,
@@ -43,14 +41,7 @@ const ADD = `INSERT INTO sync_publications (target, publication, started_at, fin
 
 export function createPublications(prepare: Prepare): Publications {
   const add = prepare(ADD)
-  const forget = prepare(
-    `DELETE FROM sync_publications WHERE finished_at < ? AND id NOT IN (
-       SELECT max(id) FROM sync_publications WHERE publication IS NOT NULL GROUP BY target)`,
-  )
-  return {
-    add: attempt => void add.run(attempt),
-    forget: before => void forget.run(before),
-  }
+  return { add: attempt => void add.run(attempt) }
 }
 
 /** The history of a target. A database of an older version has none. */
