@@ -525,6 +525,8 @@ test('somebody else may have a name of those about conversations, and deals stay
   ensureReportTables(store.db)
   await workspaceUpdateOf(store)
   expect(deal()).toMatchObject({ deal: 'Big' })
+  expect(store.column('SELECT deal_id FROM deal_versions')).toEqual(['d'])
+  expect(store.column('SELECT DISTINCT table_name FROM column_values')).toContain('crm_fields')
   expect(
     store.column("SELECT name FROM sqlite_master WHERE name IN ('conversations', 'record_conversations')"),
   ).toEqual([])

@@ -1,23 +1,11 @@
 import { type Clock, HOUR_MS } from '../../base/clock.ts'
 import { COLUMN_VALUES, ENUMERATED, type EnumeratedTable } from '../../dictionary/column-values.ts'
-import { hasTable } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
-import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
 import { createMeta, META, readNote } from '../sync/meta.ts'
 import { createDerivedRows, type DerivedRow } from './derivation.ts'
-import { foreignReportObjects } from './derived-tables.ts'
-
-/**
- * Keeps `column_values` up to date. A table is counted again when it has changed since, in one scan for all its
- * columns, and at most once an hour: for 140,000 activities a scan takes a tenth of a second.
- */
-export interface ColumnValues {
-  /** @returns when a postponed table may be counted, by `clock.elapsed`, in ms; Infinity when none was postponed */
-  update(): Promise<number>
-}
 
 interface ColumnValuesDeps {
-  db: Sqlite
   prepare: Prepare
   clock: Pick<Clock, 'elapsed'>
   transaction<T>(work: () => T): Promise<T>
@@ -26,7 +14,13 @@ interface ColumnValuesDeps {
 /** By table: the number of the table's last change when it was counted, and the counted columns. */
 type Counted = Readonly<Record<string, string>>
 
-export function createColumnValues({ db, prepare, clock, transaction }: ColumnValuesDeps): ColumnValues {
+/**
+ * Keeps `column_values` up to date. A table is counted again when it has changed since, in one scan for all its
+ * columns, and at most once an hour: for 140,000 activities a scan takes a tenth of a second.
+ * @returns a function to call while there are tables about deals. It returns when a postponed table may be counted, by
+ * `clock.elapsed`, in ms; Infinity when none was postponed
+ */
+export function createColumnValues({ prepare, clock, transaction }: ColumnValuesDeps): () => Promise<number> {
   const meta = createMeta(prepare)
   const values = createDerivedRows(prepare, {
     table: COLUMN_VALUES.name,
@@ -37,35 +31,32 @@ export function createColumnValues({ db, prepare, clock, transaction }: ColumnVa
   /** When this process may count a table again, by `clock.elapsed`. */
   const dueTimes = new Map<string, number>()
 
-  return {
-    async update() {
-      let again = Number.POSITIVE_INFINITY
-      if (!hasTable(db, COLUMN_VALUES.name) || foreignReportObjects(db).length > 0) return again
-      const changes = lastChanges(prepare)
-      // After this version has created the table, it is empty, so everything is counted.
-      const isEmpty = prepare('SELECT 1 FROM column_values').get() === undefined
-      const counted = isEmpty ? {} : (readNote<Counted>(meta.get, META.countedValues) ?? {})
-      let note = counted
-      for (const each of ENUMERATED) {
-        const change = Math.max(...each.follows.map(name => changes.get(name) ?? 0))
-        const state = [change, ...each.columns].join(' ')
-        if (note[each.table] === state) continue
-        const dueAt = dueTimes.get(each.table) ?? 0
-        if (clock.elapsed() < dueAt) {
-          again = Math.min(again, dueAt)
-          continue
-        }
-        const found = countValues(prepare, each)
-        note = { ...note, [each.table]: state }
-        // A transaction for each table, so that the sync goes on between two tables.
-        await transaction(() => {
-          values.replace([each.table], found)
-          meta.set(META.countedValues, JSON.stringify(note))
-        })
-        dueTimes.set(each.table, clock.elapsed() + HOUR_MS)
+  return async () => {
+    let again = Number.POSITIVE_INFINITY
+    const changes = lastChanges(prepare)
+    // After this version has created the table, it is empty, so everything is counted.
+    const isEmpty = prepare('SELECT 1 FROM column_values').get() === undefined
+    const counted = isEmpty ? {} : (readNote<Counted>(meta.get, META.countedValues) ?? {})
+    let note = counted
+    for (const each of ENUMERATED) {
+      const change = Math.max(...each.follows.map(name => changes.get(name) ?? 0))
+      const state = [change, ...each.columns].join(' ')
+      if (note[each.table] === state) continue
+      const dueAt = dueTimes.get(each.table) ?? 0
+      if (clock.elapsed() < dueAt) {
+        again = Math.min(again, dueAt)
+        continue
       }
-      return again
-    },
+      const found = countValues(prepare, each)
+      note = { ...note, [each.table]: state }
+      // A transaction for each table, so that the sync goes on between two tables.
+      await transaction(() => {
+        values.replace([each.table], found)
+        meta.set(META.countedValues, JSON.stringify(note))
+      })
+      dueTimes.set(each.table, clock.elapsed() + HOUR_MS)
+    }
+    return again
   }
 }
 

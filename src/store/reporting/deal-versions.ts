@@ -14,19 +14,8 @@ import { quote } from '../database/sql.ts'
 import type { Prepare, Sqlite, StoredCell } from '../database/sqlite-types.ts'
 import { createMeta, META, readNote } from '../sync/meta.ts'
 import { dealColumns, withPipelines } from './deal-columns.ts'
-import { foreignReportObjects } from './derived-tables.ts'
 import { rolesOf, storedSettings } from './report-settings.ts'
 import { localDay, type RecordSource, recordSource, roleValues } from './roles-in-table.ts'
-
-/**
- * Keeps `deal_versions`: each deal as it was between two changes that parley observed. The rows are computed from the
- * record and its changes, backwards from the present, by the rules of today. Only the outcome of a purged deal cannot
- * be computed again, so it stays as it is stored.
- */
-export interface DealVersions {
-  /** Computes the versions of the deals that have changed since the last call, or of all when a rule has changed. */
-  update(): Promise<void>
-}
 
 interface DealVersionsDeps {
   db: Sqlite
@@ -37,28 +26,33 @@ interface DealVersionsDeps {
 /** How many deals one transaction computes, which takes some hundredths of a second. */
 const DEALS_AT_ONCE = 50
 
-export function createDealVersions({ db, prepare, transaction }: DealVersionsDeps): DealVersions {
+/**
+ * Keeps `deal_versions`: each deal as it was between two changes that parley observed. The rows are computed from the
+ * record and its changes, backwards from the present, by the rules of today. Only the outcome of a purged deal cannot
+ * be computed again, so it stays as it is stored.
+ * @returns a function that computes the versions of the deals that have changed since its last call, or of all when a
+ * rule has changed. Call it only while there are tables about deals
+ */
+export function createDealVersions({ db, prepare, transaction }: DealVersionsDeps): () => Promise<void> {
   const meta = createMeta(prepare)
-  return {
-    async update() {
-      const writer = createVersionWriter(db, prepare)
-      if (!writer) return
-      const rules = writer.rules()
-      const before = readNote<Computed>(meta.get, META.dealVersions)
-      const point = currentPoint(db)
-      const isSame = before?.rules === rules
-      const changed = isSame && before.point ? changedDeals(db, writer.source, before.point) : undefined
-      const deals = changed ?? allDeals(db, writer.source)
-      for (let from = 0; from < deals.length; from += DEALS_AT_ONCE) {
-        const ids = deals.slice(from, from + DEALS_AT_ONCE)
-        await transaction(() => ids.forEach(writer.refresh))
-      }
-      if (isSame && deals.length === 0) return
-      await transaction(() => {
-        if (!isSame) writer.removeOthers()
-        meta.set(META.dealVersions, JSON.stringify({ rules, point } satisfies Computed))
-      })
-    },
+  return async () => {
+    const writer = createVersionWriter(db, prepare)
+    if (!writer) return
+    const rules = writer.rules()
+    const before = readNote<Computed>(meta.get, META.dealVersions)
+    const point = currentPoint(db)
+    const isSame = before?.rules === rules
+    const changed = isSame && before.point ? changedDeals(db, writer.source, before.point) : undefined
+    const deals = changed ?? allDeals(db, writer.source)
+    for (let from = 0; from < deals.length; from += DEALS_AT_ONCE) {
+      const ids = deals.slice(from, from + DEALS_AT_ONCE)
+      await transaction(() => ids.forEach(writer.refresh))
+    }
+    if (isSame && deals.length === 0) return
+    await transaction(() => {
+      if (!isSame) writer.removeOthers()
+      meta.set(META.dealVersions, JSON.stringify({ rules, point } satisfies Computed))
+    })
   }
 }
 
@@ -167,7 +161,7 @@ function createVersionWriter(db: Sqlite, prepare: Prepare) {
   const settings = storedSettings(db)
   const chosen = settings && rolesOf(settings, 'deal')
   const source = recordSource(db, chosen?.['object'])
-  if (!settings || !chosen || !source || foreignReportObjects(db).length > 0) return undefined
+  if (!settings || !chosen || !source) return undefined
   const fields = [
     ...new Set(
       ROLES.flatMap(role => {

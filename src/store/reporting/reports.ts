@@ -56,8 +56,8 @@ export function createReports({ db, prepare, clock, changes, transaction, commit
   const meta = createMeta(prepare)
   const follow = createFollow({ db, prepare, clock, changes, transaction })
   if (reportTablesIn(db).conversations && isFollowing(prepare)) followChanges(db)
-  const dealVersions = createDealVersions({ db, prepare, transaction })
-  const columnValues = createColumnValues({ db, prepare, clock, transaction })
+  const updateDealVersions = createDealVersions({ db, prepare, transaction })
+  const updateColumnValues = createColumnValues({ prepare, clock, transaction })
   let done: string | undefined
   let days: { of: string; rows: readonly CalendarDay[] } = { of: '', rows: [] }
 
@@ -94,7 +94,7 @@ export function createReports({ db, prepare, clock, changes, transaction, commit
     const isAsked = reportTablesIn(db).conversations && !isFollowing(prepare)
     if (inputs === done && !isAsked) return undefined
     const problems = await transaction(() => write(config, span))
-    if (reportTablesIn(db).deals) await dealVersions.update()
+    if (reportTablesIn(db).deals) await updateDealVersions()
     done = inputs
     return problems
   }
@@ -113,7 +113,7 @@ export function createReports({ db, prepare, clock, changes, transaction, commit
       if (given.every((one, at) => one === before?.[at]) && clock.elapsed() < countAgainAt) return undefined
       const problems = await updateSettings(config)
       const { deals, conversations } = reportTablesIn(db)
-      if (deals) countAgainAt = await columnValues.update()
+      if (deals) countAgainAt = await updateColumnValues()
       if (conversations)
         await follow({ config, internalDomains: storedDomains(prepare, config), days: days.rows })
       before = given
