@@ -34,7 +34,6 @@ import { createRowTimes } from './rows/event-times.ts'
 import { createFreshness } from './rows/freshness.ts'
 import { createLinks } from './rows/links.ts'
 import { createOlderAnswers } from './rows/older-answers.ts'
-import { createPartColumns } from './rows/part-columns.ts'
 import { createRowWriters } from './rows/payload-writer.ts'
 import { createStoredRows } from './rows/row-state.ts'
 import { createTombstones } from './rows/tombstones.ts'
@@ -268,7 +267,6 @@ function createStore({
     stored,
     pending: createPendingRows(prepare),
     gates: createGates(prepare),
-    parts: createPartColumns(prepare),
     links: createLinks(prepare),
     crmFields: createCrmFieldReader(prepare),
     /** Fields whose values are keys of other rows. */

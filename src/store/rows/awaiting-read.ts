@@ -19,8 +19,6 @@ export interface PendingRows {
   find(pending: PendingRule, key: string): PendingRow | undefined
   /** The number of pending rows, including rows with a task. */
   count(pending: PendingRule): number
-  /** The highest `_id` of the table; 0 for an empty table. */
-  newestId(pending: PendingRule): number
   /** The rows that meet the condition `mayChange` and whose `_id` is above `after` and at most `upTo`. */
   read(pending: PendingRule, range: { after: number; upTo: number }): PendingRow[]
 }
@@ -55,8 +53,6 @@ export function createPendingRows(prepare: Prepare): PendingRows {
       )
       return row.get(value)
     },
-    newestId: ({ table }) =>
-      onlyRow(prepare<number>(`SELECT coalesce(max(_id), 0) FROM ${quote(table)}`).pluck()),
     read({ table, key, time, mayChange = 'false' }, range) {
       const rows = prepare<PendingRow>(
         `SELECT ${quote(key)} AS key, ${quote(time)} AS at FROM ${quote(table)}

@@ -6,6 +6,7 @@ import { isRow, placeholders, quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import type { PurgeQueue } from '../deletions/purge-queue.ts'
+import type { RowKey } from '../deletions/suspicions.ts'
 import type { Difference } from './merge/parts.ts'
 import { replacesCell, replacesExtra } from './replacement.ts'
 import { createShownFields, type ShownBy, type ShownFields } from './shown-fields.ts'
@@ -307,6 +308,11 @@ export interface RowWriters {
    * that owns them. Returns false when nothing changed, or when the owner is deleted or withheld.
    */
   replaceChildren(table: string, rootKey: string, rows: readonly ParsedRow[], now: string): boolean
+  /**
+   * Replaces one column of a live row, which a separate single read returns. Returns how many rows changed. The first
+   * value does not set `_changed_at`.
+   */
+  replacePart(row: Pick<RowKey, 'table' | 'key'>, column: string, value: string | null, now: string): number
 }
 
 export function createRowWriters(
@@ -334,6 +340,15 @@ export function createRowWriters(
       const touch = ownerUpdateSql(tableNamed(table))
       if (touch) prepare(touch).run(now, difference === 'replaced' ? now : null, rootKey)
       return true
+    },
+    replacePart({ table, key }, column, value, now) {
+      const part = quote(column)
+      const update = prepare(
+        `UPDATE ${quote(table)} SET ${part} = @value, _synced_at = @now,
+           _changed_at = iif(${part} IS NULL, _changed_at, @now)
+         WHERE id = @key AND _deleted_at IS NULL`,
+      )
+      return update.run({ value, now, key }).changes
     },
   }
 }

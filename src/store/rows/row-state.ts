@@ -29,6 +29,8 @@ export interface StoredRows {
   liveValues(table: string, column: string): string[]
   /** The text in a column of a row; undefined when the row is not stored or the column is null. */
   valueOf(row: RowKey, column: string): string | undefined
+  /** The highest `_id` of a table; 0 when it is empty. */
+  newestId(table: string): number
   /** The ids of the live rows that have this value in a column. */
   liveIdsWith(table: string, column: string, value: string): string[]
   /**
@@ -104,6 +106,7 @@ export function createStoredRows(prepare: Prepare): StoredRows {
       const value = prepare<string | null>(`SELECT ${quote(column)} FROM ${quote(name)} WHERE ${isRow(key)}`)
       return value.pluck().get(...keyValuesOf(row)) ?? undefined
     },
+    newestId: table => onlyRow(prepare<number>(`SELECT coalesce(max(_id), 0) FROM ${quote(table)}`).pluck()),
     liveIdsWith(table, column, value) {
       const ids = prepare<string>(
         `SELECT id FROM ${quote(table)} WHERE ${quote(column)} = ? AND _deleted_at IS NULL`,

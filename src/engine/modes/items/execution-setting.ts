@@ -2,7 +2,7 @@ import { isNullData, readSingle } from '../../../api/paging.ts'
 import { DAY_MS } from '../../../base/clock.ts'
 import { encodeJson } from '../../../base/json.ts'
 import type { ReadRequest } from '../../../declare/resource.ts'
-import type { PartColumn } from '../../../store/rows/part-columns.ts'
+import type { RowKey } from '../../../store/deletions/suspicions.ts'
 import { sameJson } from '../../../store/rows/payload-writer.ts'
 import type { EngineContext } from '../../context/context.ts'
 import { WEEK_MS } from '../../context/intervals.ts'
@@ -26,7 +26,7 @@ function storeSetting(context: EngineContext, work: ItemWork, value: unknown): v
 }
 
 function settingAbsent(context: EngineContext, work: ItemWork): void {
-  if (context.store.parts.get(columnOf(work)) === null) {
+  if (storedSetting(context, work) === undefined) {
     readAgain(context, work, DAY_MS)
     return
   }
@@ -40,16 +40,19 @@ function settingAbsent(context: EngineContext, work: ItemWork): void {
   readAgain(context, work, DAY_MS)
 }
 
-/** The column that has the setting, in the playbook's row. */
-const columnOf = ({ feed, task }: ItemWork): PartColumn => ({
-  table: feed.table,
-  column: SETTING_COLUMN,
-  id: task.key,
-})
+/** The row of the playbook, which has the setting in a column. */
+const playbookOf = ({ feed, task }: ItemWork): RowKey => ({ table: feed.table, scope: '', key: task.key })
+
+const storedSetting = ({ store }: EngineContext, work: ItemWork): string | undefined =>
+  store.stored.valueOf(playbookOf(work), SETTING_COLUMN)
 
 function replaceSetting(context: EngineContext, work: ItemWork, setting: string | null): void {
-  const { parts } = context.store
-  const part = columnOf(work)
-  if (sameJson(parts.get(part), setting)) return
-  context.runs.counts(work.resource).rowsChanged += parts.replace(part, setting, context.now())
+  if (sameJson(storedSetting(context, work) ?? null, setting)) return
+  const { rows } = context.store
+  context.runs.counts(work.resource).rowsChanged += rows.replacePart(
+    playbookOf(work),
+    SETTING_COLUMN,
+    setting,
+    context.now(),
+  )
 }

@@ -67,7 +67,7 @@ function* planLinks(context: EngineContext, id: string): Batches {
   const { table, kinds } = declaredAssociations(id)
   const last = lastPlan(store, id)
   const at = now()
-  const upTo = associationTasks.newestRecord(table)
+  const upTo = store.stored.newestId(table)
   const sizes = yield* grownSizes(store, table, last, upTo)
   const directions = kinds.map(kind => chooseDirection(kind, sizes, last.scopes))
   const scopes = directions.map(scopeOf)

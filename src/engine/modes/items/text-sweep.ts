@@ -78,7 +78,7 @@ export function sweepTexts(
   let isAny = false
   for (const { resource, id: feed, pending } of SWEPT) {
     if (!resources.includes(resource)) continue
-    const rows = store.pending.newestId(pending)
+    const rows = store.stored.newestId(pending.table)
     const noted = readNote<TextSweep>(store.state.meta, META.textSweep)
     const before = noted ?? { row: 0, at: now }
     const next = sweepAfter(before, { now, rows, perSecond, ...options })

@@ -55,7 +55,7 @@ export function createLookup(
 /** The waits for a row that no list shows. */
 const HIDDEN = { firstMs: DAY_MS, mostMs: MONTH_MS }
 
-/** Plans look-ups for the other table's rows since the last plan. Returns the highest rowid of that table. */
+/** Plans look-ups for the other table's rows since the last plan. Returns the highest `_id` of that table. */
 function* planLookup(
   { store }: EngineContext,
   id: string,
@@ -63,7 +63,7 @@ function* planLookup(
   after: number,
 ): Generator<undefined, number, undefined> {
   const { lookupTasks, tasks, dueClock } = store
-  const upTo = lookupTasks.newestRow(lookup)
+  const upTo = store.stored.newestId(lookup.table)
   lookupTasks.removeSettled(id, table, lookup)
   yield* byRange(after, upTo, range => {
     for (const key of lookupTasks.unknownKeys(table, lookup, range)) {

@@ -32,7 +32,7 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
     feed.stores === 'document' &&
     isNullData(value) &&
     isStored() &&
-    store.parts.get({ table: feed.table, column: 'document', id: row.key }) !== null
+    store.stored.valueOf(row, 'document') !== undefined
 
   const known = (): Segment | undefined => store.segments.of(id, '')[0]
 

@@ -1,6 +1,5 @@
 import { quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
-import { onlyRow } from '../../database/statements.ts'
 
 /**
  * The tasks that read the associations of records, one task for each record. Each function handles many records.
@@ -8,8 +7,6 @@ import { onlyRow } from '../../database/statements.ts'
  * index, SQLite would examine all records of the object instead of a range.
  */
 export interface AssociationTasks {
-  /** The `_id` of the newest record; 0 when there is none. */
-  newestRecord(records: string): number
   /** The number of records of each object in a range, deleted ones included. */
   countByObject(records: string, range: RecordRange): ReadonlyMap<string, number>
   /** Adds a task for each live record of a range whose id matches the GLOB pattern `keys`. */
@@ -43,8 +40,6 @@ export function createAssociationTasks(prepare: Prepare): AssociationTasks {
        LIMIT +@atMost)`,
   )
   return {
-    newestRecord: records =>
-      onlyRow(prepare<number>(`SELECT coalesce(max(_id), 0) FROM ${quote(records)}`).pluck()),
     countByObject(records, range) {
       const counts = prepare<[string, number]>(
         `SELECT object, count(*) FROM ${quote(records)} WHERE _id > @after AND _id <= @upTo GROUP BY +object`,

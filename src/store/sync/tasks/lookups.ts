@@ -1,18 +1,15 @@
 import type { TimelineFeed } from '../../../declare/resource.ts'
 import { quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
-import { onlyRow } from '../../database/statements.ts'
 
 /** A column of another table with keys that a timeline's table may lack. The timeline's feed declares it. */
 export type LookupSource = NonNullable<TimelineFeed['lookup']>
 
 /** The tasks that read rows that a timeline did not show although another table refers to them. */
 export interface LookupTasks {
-  /** The highest rowid of the other table; 0 when it is empty. */
-  newestRow(source: LookupSource): number
   /**
    * Keys that live rows of the source refer to and that `table` does not have.
-   * @param range rowids of the source greater than `after`, up to and including `upTo`
+   * @param range each `_id` of the source greater than `after`, up to and including `upTo`
    */
   unknownKeys(table: string, source: LookupSource, range: { after: number; upTo: number }): string[]
   /**
@@ -25,13 +22,11 @@ export function createLookupTasks(prepare: Prepare): LookupTasks {
   const isKnown = (table: string, key: string) =>
     `EXISTS (SELECT 1 FROM ${quote(table)} t WHERE t.id = ${key})`
   return {
-    newestRow: ({ table }) =>
-      onlyRow(prepare<number>(`SELECT coalesce(max(rowid), 0) FROM ${quote(table)}`).pluck()),
     unknownKeys(table, source, { after, upTo }) {
       const key = `l.${quote(source.column)}`
       const unknown = prepare<string>(
         `SELECT DISTINCT ${key} FROM ${quote(source.table)} l
-         WHERE l.rowid > ? AND l.rowid <= ? AND ${source.where} AND l._deleted_at IS NULL AND ${key} IS NOT NULL
+         WHERE l._id > ? AND l._id <= ? AND ${source.where} AND l._deleted_at IS NULL AND ${key} IS NOT NULL
            AND NOT ${isKnown(table, key)}`,
       )
       return unknown.pluck().all(after, upTo)
