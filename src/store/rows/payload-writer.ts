@@ -1,4 +1,4 @@
-import { decodeJson, encodeJson, isSameValue } from '../../base/json.ts'
+import { decodeJson, encodeJson, isJsonObject, isSameValue } from '../../base/json.ts'
 import { descendants, tableNamed } from '../../catalog/catalog.ts'
 import type { Cell, ParsedItem, ParsedRow } from '../../declare/parsed-item.ts'
 import type { Column, Table } from '../../declare/resource.ts'
@@ -8,7 +8,6 @@ import { onlyRow } from '../database/statements.ts'
 import type { PurgeQueue } from '../deletions/purge-queue.ts'
 import type { RowKey } from '../deletions/suspicions.ts'
 import type { Difference } from './merge/parts.ts'
-import { replacesCell, replacesExtra } from './replacement.ts'
 import { createShownFields, type ShownBy, type ShownFields } from './shown-fields.ts'
 
 /** Writes payloads: a row and all rows below it. Rows that did not change are not rewritten. */
@@ -231,6 +230,34 @@ function compareRow(
 function sameCell(column: Column, stored: Cell, given: Cell): boolean {
   return stored === given || (column.kind === 'json' && sameJson(stored, given))
 }
+
+/**
+ * Whether a cell sets `_changed_at`: a stored value is replaced by another value or removed. A value in place of null
+ * completes the row and does not count.
+ */
+function replacesCell(column: Pick<Column, 'kind' | 'source'>, stored: Cell, given: Cell): boolean {
+  // This cell follows from other cells, which are compared themselves.
+  if (column.source.from === 'row') return false
+  if (stored === null || stored === given) return false
+  if (column.kind !== 'json' || typeof stored !== 'string' || typeof given !== 'string') return true
+  return hasOtherValue(decodeJson(stored).value, decodeJson(given).value)
+}
+
+/**
+ * Whether a field without a column has another value than before. Removed and added fields do not count: a removed
+ * field may have its own column since an upgrade, and an added field may be new in the API for all rows at once.
+ */
+function replacesExtra(stored: Cell, given: string | null): boolean {
+  if (typeof stored !== 'string' || given === null) return false
+  const [before, after] = [decodeJson(stored).value, decodeJson(given).value]
+  if (!isJsonObject(before) || !isJsonObject(after)) return false
+  return Object.keys(before).some(
+    name => before[name] !== null && Object.hasOwn(after, name) && hasOtherValue(before[name], after[name]),
+  )
+}
+
+const hasOtherValue = (before: unknown, after: unknown): boolean =>
+  !isSameValue(before, after, { nullIsMissing: true })
 
 /** Whether two JSON texts have the same value. The order of an object's fields does not count. */
 export function sameJson(stored: Cell, given: Cell): boolean {
