@@ -33,12 +33,13 @@ import { createPendingRows } from './rows/awaiting-read.ts'
 import { createRowTimes } from './rows/event-times.ts'
 import { createFreshness } from './rows/freshness.ts'
 import { createLinks } from './rows/links.ts'
+import { createMessageMerge } from './rows/merge/messages.ts'
 import { createOlderAnswers } from './rows/older-answers.ts'
 import { createRowWriters } from './rows/payload-writer.ts'
 import { createStoredRows } from './rows/row-state.ts'
 import { createTombstones } from './rows/tombstones.ts'
 import { createTranscripts } from './rows/transcripts.ts'
-import { createHistories, createMerges, createWrite } from './rows/write-items.ts'
+import { createHistory, createWrite } from './rows/write-items.ts'
 import { withoutDamagedSearch } from './search/index-marks.ts'
 import { createLagHistogram } from './sync/arrivals.ts'
 import { createDays } from './sync/days.ts'
@@ -227,8 +228,7 @@ function createStore({
   const suspicions = createSuspicions(prepare)
   const purgeQueue = createPurgeQueue(prepare)
   const rows = createRowWriters(prepare, purgeQueue)
-  const { merge, merges } = createMerges(prepare)
-  const histories = createHistories(prepare)
+  const merge = createMessageMerge(prepare, purgeQueue)
   const state = createState(prepare)
   const rounds = createRounds({ prepare, state, now: () => isoInstant(clock.now()) })
   const stored = createStoredRows(prepare)
@@ -248,8 +248,8 @@ function createStore({
     purgeQueue,
     freshness,
     rows,
-    merges,
-    histories,
+    merge,
+    history: createHistory(prepare),
     stored,
     claim,
   })
@@ -289,7 +289,7 @@ function createStore({
     publications: createPublications(prepare),
     runs: createRuns(prepare),
     state,
-    ...createTombstones({ prepare, suspicions, merges, purgeQueue, freshness }),
+    ...createTombstones({ prepare, suspicions, merge, purgeQueue, freshness }),
     transcripts: createTranscripts(prepare, rows),
     purgeQueue,
     purger: createPurger({

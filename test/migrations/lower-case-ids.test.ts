@@ -11,8 +11,9 @@ import { quote } from '../../src/store/database/sql.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { statementCache } from '../../src/store/database/statements.ts'
+import { createPurgeQueue } from '../../src/store/deletions/purge-queue.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
-import { createMerges } from '../../src/store/rows/write-items.ts'
+import { createMessageMerge } from '../../src/store/rows/merge/messages.ts'
 import { backfilled } from '../cli/workspace.ts'
 import { newFolder, openAt } from '../store/temporary-store.ts'
 import { compareTypedTables } from '../support/typed-tables.ts'
@@ -233,7 +234,8 @@ const LATER = '2027-01-01T00:00:00.000Z'
 const EARLIER = '2020-01-01T00:00:00.000Z'
 
 function mergeAll(db: Sqlite): void {
-  const { merge } = createMerges(statementCache(db))
+  const prepare = statementCache(db)
+  const merge = createMessageMerge(prepare, createPurgeQueue(prepare))
   const keys = db.prepare('SELECT DISTINCT mail_id FROM message_copies').pluck().all() as string[]
   merge.refresh(
     keys.map(key => ({ key, isReplaced: false })),

@@ -1,11 +1,11 @@
-import { CATALOG, tableNamed } from '../../catalog/catalog.ts'
+import { tableNamed } from '../../catalog/catalog.ts'
 import type { Cell, ReadCell } from '../../declare/parsed-item.ts'
 import type { Derivation } from '../../declare/resource.ts'
 import { literal, quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { statementCache } from '../database/statements.ts'
 import { createPurgeQueue } from '../deletions/purge-queue.ts'
-import { createMerges } from '../rows/write-items.ts'
+import { createMessageMerge } from '../rows/merge/messages.ts'
 
 /** How many e-mails, or copies of one, are handled at a time. */
 const BATCH = 500
@@ -97,10 +97,9 @@ export interface MergedMails {
 }
 
 export function createMergedMails(prepare: Prepare): MergedMails {
-  const [derivation] = CATALOG.flatMap(resource => resource.derivation ?? [])
-  if (!derivation) throw new TypeError('No resource declares a merge')
-  const { merge } = createMerges(prepare)
   const purgeQueue = createPurgeQueue(prepare)
+  const merge = createMessageMerge(prepare, purgeQueue)
+  const { derivation } = merge
   const target = quote(derivation.into)
   const find = prepare(`SELECT 1 FROM ${target} WHERE header_message_id = ?`)
   const rename = prepare(`UPDATE ${target} SET header_message_id = @to WHERE header_message_id = @from`)
@@ -129,7 +128,6 @@ export function createMergedMails(prepare: Prepare): MergedMails {
         [...keys].map(key => ({ key, isReplaced: false })),
         now,
       )
-      purgeQueue.updateMerged(derivation, keys)
     },
   }
 }

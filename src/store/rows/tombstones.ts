@@ -1,6 +1,6 @@
 import { tableNamed } from '../../catalog/catalog.ts'
 import { ITEM_FEEDS } from '../../catalog/feeds.ts'
-import type { Cascade, Derivation, Table } from '../../declare/resource.ts'
+import type { Cascade, Table } from '../../declare/resource.ts'
 import { isLive, isRow, quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
@@ -12,8 +12,7 @@ import type { Group, MessageMerge } from './merge/messages.ts'
 export interface TombstoneDeps {
   prepare: Prepare
   suspicions: Pick<Suspicions, 'hasAny' | 'end'>
-  /** By table: how the table's rows are merged into another table. */
-  merges: ReadonlyMap<string, Pick<Derivation, 'into' | 'groupBy'> & { merge: MessageMerge }>
+  merge: MessageMerge
   purgeQueue: PurgeQueue
   freshness: Freshness
 }
@@ -34,14 +33,14 @@ type KeyList = readonly (readonly string[])[]
 type OnCascade = (table: string, rows: number) => void
 
 export function createTombstones(deps: TombstoneDeps): Tombstones {
-  const { prepare, suspicions, merges, purgeQueue, freshness } = deps
+  const { prepare, suspicions, merge, purgeQueue, freshness } = deps
 
   const tombstone: Tombstones['tombstone'] = (name, keys, now, onCascade) => {
     const table = tableNamed(name)
     if (table.kind === 'link') return removeLinks(table, keys)
     const where = isRow(table.key)
     const mark = prepare(`UPDATE ${quote(name)} SET _deleted_at = ? WHERE ${where} AND _deleted_at IS NULL`)
-    const merged = merges.get(name)
+    const { from, groupBy } = merge.derivation
     const isSuspected = suspicions.hasAny(name)
     const groups: Group[] = []
     let count = 0
@@ -54,10 +53,9 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
       forgetFirstRead(name, key)
       const row = onlyRow(prepare<TombstoneRow>(`SELECT * FROM ${quote(name)} WHERE ${where}`), ...key)
       for (const cascade of table.cascades) apply(cascade, row, now, onCascade)
-      if (merged) groups.push({ key: String(row[merged.groupBy]), isReplaced: true })
+      if (name === from) groups.push({ key: String(row[groupBy]), isReplaced: true })
     }
-    merged?.merge.refresh(groups, now)
-    if (merged) purgeQueue.updateMerged(merged, new Set(groups.map(({ key }) => key)))
+    if (name === from) merge.refresh(groups, now)
     return count
   }
 

@@ -1,13 +1,12 @@
 import { decodeJson, encodeJson, exactNumber, isJsonObject } from '../../base/json.ts'
 import { CATALOG, tableNamed } from '../../catalog/catalog.ts'
 import type { ParsedItem } from '../../declare/parsed-item.ts'
-import type { History } from '../../declare/resource.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import type { PurgeQueue } from '../deletions/purge-queue.ts'
 import { keyOfValues, type Suspicions } from '../deletions/suspicions.ts'
 import type { Freshness } from './freshness.ts'
-import { createMessageMerge, type Group, type MessageMerge } from './merge/messages.ts'
+import type { Group, MessageMerge } from './merge/messages.ts'
 import type { OlderAnswers } from './older-answers.ts'
 import { type RowWriters, sameJson, type Written } from './payload-writer.ts'
 import type { StoredRows } from './row-state.ts'
@@ -47,24 +46,23 @@ export interface WriteDeps {
   purgeQueue: PurgeQueue
   freshness: Freshness
   rows: RowWriters
-  /** By table of the copies. */
-  merges: ReadonlyMap<string, MergedTable>
-  histories: ReadonlyMap<string, NoteRow>
+  merge: MessageMerge
+  history: ReturnType<typeof createHistory>
   stored: Pick<StoredRows, 'isLive'>
   /** Stores which workspace the rows belong to. Called before rows are stored. */
   claim(): void
 }
 
 export function createWrite(deps: WriteDeps): Write {
-  const { suspicions, olderAnswers, purgeQueue, freshness, rows, merges, histories } = deps
+  const { suspicions, olderAnswers, purgeQueue, freshness, rows, history } = deps
   return (name, items, { ticket, now, olderSince = '', filled, shownBy, keepsLive = false }) => {
     if (items.length > 0) deps.claim()
     const table = tableNamed(name)
     const columns = Object.keys(table.columns)
     const keyIndexes = table.key.map(column => columns.indexOf(column))
     const write = rows.to(name, { filled, shownBy, keepsLive })
-    const merged = merges.get(name)
-    const history = histories.get(name)
+    const merge = deps.merge.derivation.from === name ? deps.merge : undefined
+    const group = columns.indexOf(deps.merge.derivation.groupBy)
     const isSuspected = suspicions.hasAny(name)
     let hasOlder = olderAnswers.hasAny(name)
     const isBlocked = purgeQueue.insertBlocker(name)
@@ -95,96 +93,51 @@ export function createWrite(deps: WriteDeps): Write {
       if (written.status !== 'unchanged') {
         if (!keepsColumns) freshness.admits(ticket, `${name} changed`, row)
         if (written.status !== 'inserted') purgeQueue.forget(name, key.map(String))
-        if (merged && !written.isExtraAlone) groups.push(...groupsOf(merged, item, written))
-        if (written.status === 'revived' && merged) merged.merge.resetText(String(key.at(-1)))
-        history?.(item, written, now)
+        if (merge && !written.isExtraAlone) groups.push(...groupsOf(group, item, written))
+        if (merge && written.status === 'revived') merge.resetText(String(key.at(-1)))
+        if (history.of === name) history.note(item, written, now)
       }
       stored.push({ item, written })
     }
-    merged?.merge.refresh(groups, now)
-    if (merged) purgeQueue.updateMerged(merged, new Set(groups.map(({ key }) => key)))
+    merge?.refresh(groups, now)
     return stored
   }
 }
 
-export interface MergedTable {
-  merge: MessageMerge
-  /** The table of the merged rows. */
-  into: string
-  /** The column in a copy's row that has the key of the merged row. */
-  groupBy: string
-  /** Index of that column in the cells of a copy. */
-  place: number
-}
-
-export function createMerges(prepare: Prepare) {
-  const merges = new Map<string, MergedTable>()
-  for (const { derivation } of CATALOG) {
-    if (!derivation) continue
-    const { columns } = tableNamed(derivation.from)
-    merges.set(derivation.from, {
-      merge: createMessageMerge(prepare, derivation),
-      into: derivation.into,
-      groupBy: derivation.groupBy,
-      place: Object.keys(columns).indexOf(derivation.groupBy),
-    })
-  }
-  const [first] = merges.values()
-  if (!first) throw new TypeError('No resource declares a merge')
-  return { merges, merge: first.merge }
-}
-
-/** The group to which a row belongs now, and the group to which it belonged before the write. */
-function groupsOf({ place }: MergedTable, item: ParsedItem, { before, isReplaced }: Written): Group[] {
+/**
+ * The group to which a row belongs now, and the group to which it belonged before the write.
+ * @param place index of the column with the group
+ */
+function groupsOf(place: number, item: ParsedItem, { before, isReplaced }: Written): Group[] {
   return [item.cells, ...(before ? [before] : [])].map(cells => ({ key: String(cells[place]), isReplaced }))
 }
 
-export type NoteRow = (item: ParsedItem, written: Written, now: string) => void
-
-export function createHistories(prepare: Prepare): ReadonlyMap<string, NoteRow> {
-  const histories = new Map<string, NoteRow>()
-  for (const { history } of CATALOG) {
-    if (!history) continue
-    const columns = Object.keys(tableNamed(history.of).columns)
-    histories.set(history.of, noteRow(createHistory(prepare, history), columns, history.column))
-  }
-  return histories
-}
-
-function noteRow(note: NoteChanges, columns: readonly string[], column: string): NoteRow {
+/** Keeps the history of the fields in a JSON column: one row for each field whose value a write has changed. */
+export function createHistory(prepare: Prepare) {
+  const [history] = CATALOG.flatMap(resource => resource.history ?? [])
+  if (!history) throw new TypeError('No resource declares a history')
+  const { of, column, into } = history
+  const columns = Object.keys(tableNamed(of).columns)
   const [object, id, value] = ['object', 'id', column].map(name => columns.indexOf(name))
-  return ({ cells }, { status, before }, now) => {
-    // The earlier content of a purged row is unknown, so no change is recorded when the row comes back.
-    if (!before || (status === 'revived' && before[value ?? -1] === null)) return
-    const text = (from: readonly unknown[]) => String(from[value ?? -1] ?? '{}')
-    const record = { object: String(cells[object ?? -1]), id: String(cells[id ?? -1]) }
-    note(record, text(before), text(cells), now)
-  }
-}
-
-/** Stores one row for each field whose value differs between the JSON objects `before` and `after` of a record. */
-type NoteChanges = (
-  record: { object: string; id: string },
-  before: string,
-  after: string,
-  now: string,
-) => void
-
-function createHistory(prepare: Prepare, { into }: History): NoteChanges {
   const insert = prepare(
     // Two changes of a field in one millisecond have the same key. They become one change, from first to last value.
     `INSERT INTO ${quote(into)} (object, record_id, field, observed_at, old_value, new_value)
      VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET new_value = excluded.new_value`,
   )
-  return ({ object, id }, before, after, now) => {
-    const old = fieldsOf(before)
-    const fresh = fieldsOf(after)
-    for (const field of new Set([...old.keys(), ...fresh.keys()])) {
-      // Most fields of a changed record did not change. Skipping them here saves encoding their values as JSON.
-      if (isIdentical(old.get(field), fresh.get(field))) continue
-      const [from, to] = [jsonTextOf(old, field), jsonTextOf(fresh, field)]
-      if (!sameJson(from, to)) insert.run(object, id, field, now, from, to)
-    }
+  return {
+    of,
+    note({ cells }: ParsedItem, { status, before }: Written, now: string) {
+      // The earlier content of a purged row is unknown, so no change is recorded when the row comes back.
+      if (!before || (status === 'revived' && before[value ?? -1] === null)) return
+      const fieldsIn = (from: readonly unknown[]) => fieldsOf(String(from[value ?? -1] ?? '{}'))
+      const [old, fresh] = [fieldsIn(before), fieldsIn(cells)]
+      for (const field of new Set([...old.keys(), ...fresh.keys()])) {
+        // Most fields of a changed record did not change. Skipping them here saves encoding their values as JSON.
+        if (isIdentical(old.get(field), fresh.get(field))) continue
+        const [from, to] = [jsonTextOf(old, field), jsonTextOf(fresh, field)]
+        if (!sameJson(from, to)) insert.run(cells[object ?? -1], cells[id ?? -1], field, now, from, to)
+      }
+    },
   }
 }
 

@@ -1,7 +1,8 @@
-import { tableNamed } from '../../../catalog/catalog.ts'
+import { CATALOG, tableNamed } from '../../../catalog/catalog.ts'
 import type { Derivation } from '../../../declare/resource.ts'
 import { placeholders, quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
+import type { PurgeQueue } from '../../deletions/purge-queue.ts'
 import { createPartsMerge } from './parts.ts'
 import { createMessageTexts, type MessageCopy, type TextResult } from './texts.ts'
 
@@ -10,7 +11,9 @@ import { createMessageTexts, type MessageCopy, type TextResult } from './texts.t
  * depends on the copies alone, not on the order in which they arrived.
  */
 export interface MessageMerge {
-  /** Merges these e-mails and the participants of their copies again. */
+  /** Which tables are merged, and how. */
+  derivation: Derivation
+  /** Merges these e-mails and the participants of their copies again, and updates the purge queue. */
   refresh(groups: readonly Group[], now: string): void
   /** Stores the result of reading the text of a copy. Returns whether anything changed. */
   applyText(copyId: string, result: TextResult, now: string): boolean
@@ -35,7 +38,11 @@ interface MergedRow {
   [column: string]: string | number | null
 }
 
-export function createMessageMerge(prepare: Prepare, derivation: Derivation): MessageMerge {
+export function createMessageMerge(
+  prepare: Prepare,
+  purgeQueue: Pick<PurgeQueue, 'updateMerged'>,
+): MessageMerge {
+  const derivation = declaredMerge()
   const columns = Object.keys(derivation.merge([]))
   const source = quote(derivation.from)
   const target = quote(derivation.into)
@@ -104,10 +111,12 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
   }
 
   return {
+    derivation,
     refresh(groups, now) {
       const distinct = new Map<string, boolean>()
       for (const { key, isReplaced } of groups) distinct.set(key, isReplaced || distinct.get(key) === true)
       for (const [key, isReplaced] of distinct) refreshOne({ key, isReplaced }, now, true)
+      purgeQueue.updateMerged(derivation, distinct.keys())
     },
     applyText(copyId, result, now) {
       const copy = texts.find(copyId)
@@ -119,4 +128,11 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
     textState: copyId => texts.find(copyId)?.text_state,
     resetText: texts.reset,
   }
+}
+
+/** The merge that one resource declares. */
+function declaredMerge(): Derivation {
+  const [derivation] = CATALOG.flatMap(resource => resource.derivation ?? [])
+  if (!derivation) throw new TypeError('No resource declares a merge')
+  return derivation
 }
