@@ -10,10 +10,10 @@ import { errorPageHtml, statusPageHtml } from '../server/page/status-page.ts'
 import type { PageAnswer } from '../server/routes.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { readDatabase } from '../store/file/open.ts'
-import { readOverview, readOverviewAt } from '../store/status/overview.ts'
+import { type CountedStatus, readOverview, readOverviewAt } from '../store/status/overview.ts'
 import { type DaemonState, readStatusReport, type StatusReport } from '../store/status/report.ts'
 import { requireWarehouse } from '../store/status/status.ts'
-import { createCountedStatusReader, createThreadReader } from '../store/status/thread.ts'
+import { createThreadReader } from '../store/status/thread.ts'
 
 /**
  * The process whose warehouse is reported. A process may close and reopen its database, so each value is read when it
@@ -42,12 +42,13 @@ export interface ReportSources {
   report(): Promise<string>
 }
 
-/** The compiled program. The file is missing when parley runs from its sources, as in tests. */
+/** The compiled programs. The files are missing when parley runs from its sources, as in tests. */
 const REPORT_PROGRAM = new URL('../report/worker.js', import.meta.url)
+const STATUS_PROGRAM = new URL('../store/status/worker.js', import.meta.url)
 
 export function createReportSources(reported: ReportedProcess): ReportSources {
   const { clock, version, hasReport, db, daemon } = reported
-  const counted = createCountedStatusReader({ clock })
+  const counted = createThreadReader<CountedStatus>({ clock, program: STATUS_PROGRAM })
   const path = () => resolve(reported.databasePath())
   const statusReport = createCachedReading(async (of: string) => {
     const { rows } = (await counted.read(of)) ?? {}

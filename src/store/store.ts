@@ -291,7 +291,6 @@ function createStore({
     state,
     ...createTombstones({ prepare, suspicions, merge, purgeQueue, freshness }),
     transcripts: createTranscripts(prepare, rows),
-    purgeQueue,
     purger: createPurger({
       db,
       prepare,

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { resourceNamed, TABLES } from '../../src/catalog/catalog.ts'
+import { createPurgeQueue } from '../../src/store/deletions/purge-queue.ts'
 import { openDatabase } from '../../src/store/file/open.ts'
 import { newFolder, openAt, type TemporaryStore, temporaryStore, withShortcuts } from './temporary-store.ts'
 import {
@@ -185,7 +186,7 @@ describe('the purge of content', () => {
   test('a live row is not purged, whatever was noted about it', () => {
     const store = temporaryStore()
     store.put('members', [{ id: 'a', name: 'x' }], { now: WRITTEN })
-    store.purgeQueue.note('members', ['a'], DELETED_AT)
+    createPurgeQueue(store.prepare).note('members', ['a'], DELETED_AT)
     expect(purge(store)).toEqual({ purged: 0, more: false })
     expect(store.column('SELECT name FROM members')).toEqual(['x'])
   })
@@ -410,7 +411,7 @@ function withhold(store: TemporaryStore, meeting: string): void {
   store
     .prepare("UPDATE meetings SET access = 'withheld', transcript_state = 'withheld' WHERE id = ?")
     .run(meeting)
-  store.purgeQueue.note('meetings', [meeting], DELETED_AT)
+  createPurgeQueue(store.prepare).note('meetings', [meeting], DELETED_AT)
 }
 
 /** Every stored text of users, by its place. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { readOverview } from '../../src/store/status/overview.ts'
+import { type CountedStatus, readOverview } from '../../src/store/status/overview.ts'
 import { readStatus } from '../../src/store/status/status.ts'
-import { createCountedStatusReader, type ThreadReaderOptions } from '../../src/store/status/thread.ts'
+import { createThreadReader, type ThreadReaderOptions } from '../../src/store/status/thread.ts'
 import { temporaryStore } from './temporary-store.ts'
 
 /** Threads can only run compiled programs. */
@@ -19,7 +19,7 @@ function countedStatus(options: Partial<ThreadReaderOptions> = {}) {
   let elapsed = 0
   const clock = { now: () => elapsed, elapsed: () => elapsed, sleep: async () => undefined }
   return {
-    reader: createCountedStatusReader({ clock, largeBytes: 0, program: PROGRAM, ...options }),
+    reader: createThreadReader<CountedStatus>({ clock, largeBytes: 0, program: PROGRAM, ...options }),
     pass(ms: number) {
       elapsed += ms
     },

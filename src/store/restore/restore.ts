@@ -5,7 +5,7 @@ import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { partialPath, removePartial, removePartials } from '../copies/copy-files.ts'
 import { databaseError } from '../database/sqlite-errors.ts'
 import { contentBytes } from '../database/whole-copy.ts'
-import { type FreeBytes, freeOnSlowDisk, requireSpace } from '../disk/disk-space.ts'
+import { freeOnSlowDisk, requireSpace } from '../disk/disk-space.ts'
 import { isSameFile, resolvedPath } from '../disk/location.ts'
 import { isLocked, lockDatabase } from '../file/lock.ts'
 import { databaseStats, readDatabase } from '../file/open.ts'
@@ -36,7 +36,6 @@ export interface RestoreOptions {
   pid: number
   /** Aborts the restore before the rename; the promise then rejects with the signal's reason. */
   signal: AbortSignal
-  freeBytes?: FreeBytes
 }
 
 /**
@@ -84,12 +83,12 @@ interface CopyFacts {
 }
 
 async function replace(
-  { database, file, mode, clock, pid, signal, freeBytes = freeOnSlowDisk }: RestoreOptions,
+  { database, file, mode, clock, pid, signal }: RestoreOptions,
   source: CopyFacts,
   since: string,
 ): Promise<Pick<Restored, 'bytes' | 'keptAs'>> {
   await removePartials({ of: database })
-  requireSpace(await freeBytes(dirname(database)), {
+  requireSpace(await freeOnSlowDisk(dirname(database)), {
     file: database,
     bytes: source.bytes,
     message: `No space to restore ${database}`,

@@ -1,7 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../base/clock.ts'
 import { databaseSizes } from '../disk/disk-space.ts'
-import type { CountedStatus } from './overview.ts'
 
 /**
  * Runs slow reads without blocking the event loop: a thread reads a large warehouse. Calls during a read, or within
@@ -27,8 +26,6 @@ export interface ThreadInput {
   now: number
 }
 
-export type CountedStatusReader = ThreadReader<CountedStatus>
-
 const LARGE_BYTES = 64 * 1024 * 1024
 
 /**
@@ -37,8 +34,6 @@ const LARGE_BYTES = 64 * 1024 * 1024
 const REUSE_MS = 5000
 const REUSE_FACTOR = 20
 
-/** The compiled program. It is missing when parley runs from its sources, as in tests. */
-const PROGRAM = new URL('./worker.js', import.meta.url)
 const LIMITS = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 }
 
 interface StatusReading<Answer> {
@@ -47,10 +42,6 @@ interface StatusReading<Answer> {
   /** By `clock.elapsed()`; undefined while the read runs. */
   reusedUntil?: number
 }
-
-export const createCountedStatusReader = (
-  options: Omit<ThreadReaderOptions, 'program'> & { program?: URL },
-): CountedStatusReader => createThreadReader({ program: PROGRAM, ...options })
 
 export function createThreadReader<Answer>(options: ThreadReaderOptions): ThreadReader<Answer> {
   const { clock, largeBytes = LARGE_BYTES, program } = options
