@@ -5,7 +5,7 @@ import {
   bucketOf,
   createLagHistogram,
   type LagBucket,
-  lagSummary,
+  lagReport,
   readArrivals,
 } from '../../src/store/sync/arrivals.ts'
 import { temporaryStore } from './temporary-store.ts'
@@ -19,6 +19,13 @@ function exactQuantile(lags: readonly number[], share: number): number {
   const ordered = [...lags].sort((a, b) => a - b)
   return ordered[Math.ceil(share * ordered.length) - 1] ?? 0
 }
+
+const lagOf = (rows: number, median: number, longest: number) => ({
+  rows,
+  median_seconds: median,
+  p99_seconds: longest,
+  longest_seconds: longest,
+})
 
 function bucketsOf(lags: readonly number[]): LagBucket[] {
   const buckets = new Map<number, LagBucket>()
@@ -39,11 +46,11 @@ describe('the lags of rows that arrive late', () => {
   test('the quantiles of the lags are within 10 % of the exact ones, and never shorter', () => {
     fc.assert(
       fc.property(fc.array(lag, { minLength: 1, maxLength: 300 }), lags => {
-        const summary = lagSummary(bucketsOf(lags))
-        expect(summary).toMatchObject({ rows: lags.length, longestMs: Math.max(...lags) })
+        const lag = lagReport(bucketsOf(lags))
+        expect(lag).toMatchObject({ rows: lags.length, longest_seconds: Math.max(...lags) / SECOND })
         for (const [told, exact] of [
-          [summary?.medianMs ?? 0, exactQuantile(lags, 0.5)],
-          [summary?.p99Ms ?? 0, exactQuantile(lags, 0.99)],
+          [lag?.median_seconds ?? 0, exactQuantile(lags, 0.5) / SECOND],
+          [lag?.p99_seconds ?? 0, exactQuantile(lags, 0.99) / SECOND],
         ] as const) {
           expect(told).toBeGreaterThanOrEqual(exact)
           expect(told).toBeLessThanOrEqual(exact * 1.1)
@@ -62,8 +69,8 @@ describe('the lags of rows that arrive late', () => {
     expect(bucketOf(1000 * YEARS)).toBe(bucketOf(30 * YEARS))
   })
 
-  test('lags without a row have no summary', () => {
-    expect(lagSummary([])).toBeUndefined()
+  test('lags without a row have no report', () => {
+    expect(lagReport([])).toBeUndefined()
   })
 })
 
@@ -75,8 +82,8 @@ describe('the stored lags', () => {
     note('activities', 40 * YEARS)
     const reader = openDatabase({ path: store.path, readonly: true })
     expect(Object.fromEntries(readArrivals(reader))).toEqual({
-      activities: { rows: 1, medianMs: 40 * YEARS, p99Ms: 40 * YEARS, longestMs: 40 * YEARS },
-      messages: { rows: 3, medianMs: 61 * SECOND, p99Ms: 3600 * SECOND, longestMs: 3600 * SECOND },
+      activities: lagOf(1, (40 * YEARS) / SECOND, (40 * YEARS) / SECOND),
+      messages: lagOf(3, 61, 3600),
     })
     reader.close()
   })
@@ -85,14 +92,9 @@ describe('the stored lags', () => {
     const store = temporaryStore()
     const { note } = createLagHistogram(store.prepare)
     note('messages', -5 * DAY)
-    expect(readArrivals(store.db).get('messages')).toEqual({
-      rows: 1,
-      medianMs: 0,
-      p99Ms: 0,
-      longestMs: 0,
-    })
+    expect(readArrivals(store.db).get('messages')).toEqual(lagOf(1, 0, 0))
     note('messages', 400.6)
-    expect(readArrivals(store.db).get('messages')).toMatchObject({ rows: 2, longestMs: 401 })
+    expect(readArrivals(store.db).get('messages')).toMatchObject({ rows: 2, longest_seconds: 0.401 })
   })
 
   test('a database of an older version has no lags', () => {

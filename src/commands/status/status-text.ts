@@ -4,13 +4,13 @@ import { resourceNamed } from '../../catalog/catalog.ts'
 import { fileSizesText, publishedText } from '../../health/wording.ts'
 import {
   type DaemonReport,
-  type LagReport,
   type RateReport,
   type ResourceReport,
   reasonOfState,
   type StatusReport,
 } from '../../store/status/report.ts'
 import type { WriterState } from '../../store/status/status.ts'
+import type { LagReport } from '../../store/sync/arrivals.ts'
 import { GATE_KINDS } from '../../store/sync/gates.ts'
 import { fitTable, indentedNote, type RankedColumn, type TableColumn, table } from '../../terminal/table.ts'
 import {

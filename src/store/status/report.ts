@@ -13,7 +13,7 @@ import {
   walReaders,
 } from '../disk/lock-holders.ts'
 import type { Workspace } from '../file/workspace.ts'
-import type { LagSummary } from '../sync/arrivals.ts'
+import type { LagReport } from '../sync/arrivals.ts'
 import { API_GATE, type ApiGateKind, apiGates, type Gate, ROUTE_GATE } from '../sync/gates.ts'
 import { META, readNote } from '../sync/meta.ts'
 import type { PublicationAttempt, PublicationHistory, PublishingNote } from '../sync/publications.ts'
@@ -177,13 +177,6 @@ interface ResourceHistory extends ResourceTroubles {
   arrival_lag: LagReport | null
 }
 
-export interface LagReport {
-  rows: number
-  median_seconds: number
-  p99_seconds: number
-  longest_seconds: number
-}
-
 export interface StatusQuestion {
   path: string
   /** Ms since the epoch, by this machine's clock. */
@@ -250,7 +243,7 @@ function reportOf<Row extends UncountedRow>(
       ...row,
       state: state?.state === 'waiting' && STOPS.includes(row.state) ? 'on hold' : row.state,
       ...(troubles.get(row.resource) ?? NO_TROUBLES),
-      arrival_lag: lagOf(arrivals.get(row.resource)),
+      arrival_lag: arrivals.get(row.resource) ?? null,
     })),
   }
 }
@@ -417,15 +410,5 @@ function rateOf(rate: StoredRate | undefined): RateReport | null {
     was_refused: rate.limited || rate.crowded === true,
     limited_by: limitedBy(rate),
     learned_at: rate.at ?? null,
-  }
-}
-
-function lagOf(lag: LagSummary | undefined): LagReport | null {
-  if (lag === undefined) return null
-  return {
-    rows: lag.rows,
-    median_seconds: lag.medianMs / 1000,
-    p99_seconds: lag.p99Ms / 1000,
-    longest_seconds: lag.longestMs / 1000,
   }
 }

@@ -13,7 +13,7 @@ import { otherHolders } from '../disk/lock-holders.ts'
 import { type Request, readRequests } from '../file/handed-over.ts'
 import { isLocked } from '../file/lock.ts'
 import { databaseStats, readDatabase } from '../file/open.ts'
-import { type LagSummary, readArrivals } from '../sync/arrivals.ts'
+import { type LagReport, readArrivals } from '../sync/arrivals.ts'
 import { type Gate, readGates } from '../sync/gates.ts'
 import { META, readMeta, readNote } from '../sync/meta.ts'
 import { type PublicationHistory, type PublishingNote, readPublications } from '../sync/publications.ts'
@@ -25,7 +25,7 @@ export interface Status<Row = StatusRow> {
   resources: readonly Row[]
   troubles: ReadonlyMap<ResourceName, ResourceTroubles>
   /** How late rows appeared, for the resources that ever had late rows. */
-  arrivals: ReadonlyMap<ResourceName, LagSummary>
+  arrivals: ReadonlyMap<ResourceName, LagReport>
   /** Pending requests of other processes. */
   requests: readonly Request[]
   /** The daemon's publications; undefined when it does not publish. */

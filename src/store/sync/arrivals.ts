@@ -20,11 +20,11 @@ export type LagBucket = Omit<RowOf<typeof ARRIVAL_TABLE>, 'resource'>
 /**
  * A quantile is never shorter than the exact one, and at most 10 % longer (below a second: at most one second longer).
  */
-export interface LagSummary {
+export interface LagReport {
   rows: number
-  medianMs: number
-  p99Ms: number
-  longestMs: number
+  median_seconds: number
+  p99_seconds: number
+  longest_seconds: number
 }
 
 const GROWTH = 1.09
@@ -52,7 +52,7 @@ export function bucketOf(lagMs: number): number {
 }
 
 /** Summarizes the buckets of one resource; undefined when it has none. Pure. */
-export function lagSummary(buckets: readonly LagBucket[]): LagSummary | undefined {
+export function lagReport(buckets: readonly LagBucket[]): LagReport | undefined {
   const ordered = [...buckets].sort((a, b) => a.bucket - b.bucket)
   const last = ordered.at(-1)
   if (last === undefined) return undefined
@@ -64,13 +64,18 @@ export function lagSummary(buckets: readonly LagBucket[]): LagSummary | undefine
       reached += bucket.rows
       return reached >= rank
     })
-    return (holder ?? last).longest_ms
+    return (holder ?? last).longest_ms / SECOND
   }
-  return { rows, medianMs: quantile(0.5), p99Ms: quantile(0.99), longestMs: last.longest_ms }
+  return {
+    rows,
+    median_seconds: quantile(0.5),
+    p99_seconds: quantile(0.99),
+    longest_seconds: last.longest_ms / SECOND,
+  }
 }
 
 /** The summary of every resource with counted lags. Empty for a database of an older version, which counts none. */
-export function readArrivals(db: Sqlite): ReadonlyMap<ResourceName, LagSummary> {
+export function readArrivals(db: Sqlite): ReadonlyMap<ResourceName, LagReport> {
   if (!hasTable(db, 'sync_arrivals')) return new Map()
   const rows = db
     .prepare<unknown[], LagBucket & { resource: ResourceName }>('SELECT * FROM sync_arrivals')
@@ -78,8 +83,8 @@ export function readArrivals(db: Sqlite): ReadonlyMap<ResourceName, LagSummary> 
   const resources = [...new Set(rows.map(({ resource }) => resource))]
   return new Map(
     resources.flatMap(resource => {
-      const summary = lagSummary(rows.filter(row => row.resource === resource))
-      return summary === undefined ? [] : [[resource, summary]]
+      const lag = lagReport(rows.filter(row => row.resource === resource))
+      return lag === undefined ? [] : [[resource, lag]]
     }),
   )
 }
