@@ -13,26 +13,6 @@ import {
 import { lastId } from './sql.ts'
 import type { CrmTableStates, TypedTable } from './table-state.ts'
 
-/**
- * Notes which CRM records and objects a transaction writes, and writes the records to typed tables. Temporary triggers
- * of this connection store the notes in temporary tables. Therefore a rollback removes the notes too, and other
- * connections have no such triggers.
- */
-export interface CrmTableRows {
-  put(table: TypedTable, record: CrmRow): void
-  /**
-   * Updates an object's tables with its noted records. The table that is being filled gets only records up to the
-   * greatest id in it: filling adds the later ones.
-   */
-  follow(object: string): void
-  hasNotes(): boolean
-  /** Objects whose metadata was written. */
-  notedObjects(): string[]
-  /** Objects with written records. */
-  objectsOfNotedRecords(): string[]
-  clearNotes(): void
-}
-
 /** A row of `crm_records`. */
 export interface CrmRow {
   id: string
@@ -94,7 +74,14 @@ interface CrmTableRowsDeps {
   changes: Pick<NotedChanges, 'typedRow'>
 }
 
-export function createCrmTableRows({ db, prepare, states, changes }: CrmTableRowsDeps): CrmTableRows {
+export type CrmTableRows = ReturnType<typeof createCrmTableRows>
+
+/**
+ * Notes which CRM records and objects a transaction writes, and writes the records to typed tables. Temporary triggers
+ * of this connection store the notes in temporary tables. Therefore a rollback removes the notes too, and other
+ * connections have no such triggers.
+ */
+export function createCrmTableRows({ db, prepare, states, changes }: CrmTableRowsDeps) {
   db.exec(SCHEMA)
   const anyNote = prepare(
     'SELECT EXISTS (SELECT 1 FROM noted_crm_records) OR EXISTS (SELECT 1 FROM noted_crm_objects)',
@@ -123,8 +110,12 @@ export function createCrmTableRows({ db, prepare, states, changes }: CrmTableRow
   }
 
   return {
-    put: (table, record) => writerOf(table).put(record, valuesOf(record.fields)),
-    follow(object) {
+    put: (table: TypedTable, record: CrmRow) => writerOf(table).put(record, valuesOf(record.fields)),
+    /**
+     * Updates an object's tables with its noted records. The table that is being filled gets only records up to the
+     * greatest id in it: filling adds the later ones.
+     */
+    follow(object: string) {
       const { made, next } = states.all().get(object) ?? {}
       const upTo = next ? lastId(db, next.table) : ''
       if (!made && upTo === '') return
@@ -138,7 +129,9 @@ export function createCrmTableRows({ db, prepare, states, changes }: CrmTableRow
       }
     },
     hasNotes: () => anyNote.get() === 1,
+    /** Objects whose metadata was written. */
     notedObjects: () => objects.all(),
+    /** Objects with written records. */
     objectsOfNotedRecords: () => recordObjects.all(),
     clearNotes: () => {
       for (const statement of clearing) statement.run()

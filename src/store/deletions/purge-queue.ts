@@ -6,25 +6,13 @@ import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { META } from '../sync/meta.ts'
 import { keyOfValues, type RowKey } from './suspicions.ts'
 
+export type PurgeQueue = ReturnType<typeof createPurgeQueue>
+
 /**
  * The deleted and withheld rows that are not purged yet. The transaction that deletes, withholds or revives a row
  * updates the queue.
  */
-export interface PurgeQueue {
-  /** Queues a row that was deleted or withheld. A row that is already in the queue keeps its time. */
-  note(table: string, key: readonly string[], now: string): void
-  /** Removes a row that is live again, or no longer withheld. */
-  forget(table: string, key: readonly string[]): void
-  /** Of the merged rows with these keys, queues the deleted ones and removes the live ones from the queue. */
-  updateMerged(derivation: Pick<Derivation, 'into'>, keys: Iterable<string>): void
-  /**
-   * Returns a predicate for rows of `table`: true when a row may not be stored, because the row that it belongs to is
-   * deleted or withheld. Undefined for a table without such an owner.
-   */
-  insertBlocker(table: string): ((cell: (column: string) => Cell) => boolean) | undefined
-}
-
-export function createPurgeQueue(prepare: Prepare): PurgeQueue {
+export function createPurgeQueue(prepare: Prepare) {
   // An instant before the last maintenance comes from a clock that is behind. The wait then starts at the next
   // maintenance.
   const note = prepare(
@@ -37,14 +25,17 @@ export function createPurgeQueue(prepare: Prepare): PurgeQueue {
   const forget = prepare('DELETE FROM sync_purge_queue WHERE table_name = ? AND scope = ? AND key = ?')
   const owners = blockingOwners()
   return {
-    note: (table, key, now) => {
+    /** Queues a row that was deleted or withheld. A row that is already in the queue keeps its time. */
+    note: (table: string, key: readonly string[], now: string) => {
       noteAt(keyOfValues(table, key), now)
     },
-    forget: (table, columns) => {
+    /** Removes a row that is live again, or no longer withheld. */
+    forget: (table: string, columns: readonly string[]) => {
       const { scope, key } = keyOfValues(table, columns)
       forget.run(table, scope, key)
     },
-    updateMerged({ into }, keys) {
+    /** Of the merged rows with these keys, queues the deleted ones and removes the live ones from the queue. */
+    updateMerged({ into }: Pick<Derivation, 'into'>, keys: Iterable<string>) {
       const [key = ''] = tableNamed(into).key
       const deletedAt = prepare<string | null>(
         `SELECT _deleted_at FROM ${quote(into)} WHERE ${quote(key)} = ?`,
@@ -55,7 +46,11 @@ export function createPurgeQueue(prepare: Prepare): PurgeQueue {
         else forget.run(into, '', value)
       }
     },
-    insertBlocker(table) {
+    /**
+     * Returns a predicate for rows of `table`: true when a row may not be stored, because the row that it belongs to is
+     * deleted or withheld. Undefined for a table without such an owner.
+     */
+    insertBlocker(table: string): ((cell: (column: string) => Cell) => boolean) | undefined {
       const owner = owners.get(table)
       if (!owner) return undefined
       const columns = Object.keys(owner.on)

@@ -28,29 +28,6 @@ export interface Suspicion {
   confirmed: boolean
 }
 
-/** Rows that the API has denied and that analysts still see. `engine/deletions/deletion-states.ts` describes the states. */
-export interface Suspicions {
-  find(row: RowKey): Suspicion | undefined
-  /** Records a first denial. Replaces an earlier suspicion of the row, confirmed or not. */
-  note(row: RowKey, denial: Pick<Suspicion, 'since' | 'means'>): void
-  confirm(row: RowKey): void
-  /** Ends the suspicion of a row that the API shows. Returns whether there was a suspicion. */
-  end(row: RowKey): boolean
-  endAll(table: string): void
-  /** Ends the suspicions of link rows whose owner (`livesWith`) is not live. */
-  endWithoutOwner(table: string): void
-  /** True while any row of the table is suspected or confirmed. */
-  hasAny(table: string): boolean
-  confirmedRows(table: string): (Pick<RowKey, 'scope' | 'key'> & { means: Denial })[]
-  /** Number of suspected rows, not confirmed, that were first denied at an instant or later. */
-  countUndecided(table: string, since: string): number
-  /** The earliest denial of the rows that `countUndecided` counts, restricted by `of`. */
-  earliestUndecided(table: string, since: string, of?: RowsOf): string | undefined
-  latestUndecided(table: string): string | undefined
-  /** Number of a table's rows that analysts see as live, counted no further than `atMost`. */
-  liveRows(table: string, atMost: number): number
-}
-
 /** Restricts rows to a scope, and to keys that do not match a GLOB pattern. Default: all rows. */
 interface RowsOf {
   scope?: string | null | undefined
@@ -69,7 +46,10 @@ export function keyValuesOf({ table, scope, key }: RowKey): string[] {
   return [...(isOneColumn ? [scope] : scope.split('\u0000')), key]
 }
 
-export function createSuspicions(prepare: Prepare): Suspicions {
+export type Suspicions = ReturnType<typeof createSuspicions>
+
+/** Rows that the API has denied and that analysts still see. `engine/deletions/deletion-states.ts` describes the states. */
+export function createSuspicions(prepare: Prepare) {
   const where = 'table_name = ? AND scope = ? AND key = ?'
   const find = prepare<Pick<Suspicion, 'since'> & Pick<SuspicionRow, 'means' | 'confirmed'>>(
     `SELECT missing_since AS since, means, confirmed FROM sync_suspicions WHERE ${where}`,
@@ -94,21 +74,24 @@ export function createSuspicions(prepare: Prepare): Suspicions {
     'SELECT max(missing_since) FROM sync_suspicions WHERE table_name = ? AND confirmed = 0',
   ).pluck()
   return {
-    find({ table, scope, key }) {
+    find({ table, scope, key }: RowKey): Suspicion | undefined {
       const row = find.get(table, scope, key)
       return row && { ...row, confirmed: row.confirmed === 1 }
     },
-    note({ table, scope, key }, { since, means }) {
+    /** Records a first denial. Replaces an earlier suspicion of the row, confirmed or not. */
+    note({ table, scope, key }: RowKey, { since, means }: Pick<Suspicion, 'since' | 'means'>) {
       note.run(table, scope, key, since, means)
     },
-    confirm({ table, scope, key }) {
+    confirm({ table, scope, key }: RowKey) {
       confirm.run(table, scope, key)
     },
-    end: ({ table, scope, key }) => end.run(table, scope, key).changes > 0,
-    endAll(table) {
+    /** Ends the suspicion of a row that the API shows. Returns whether there was a suspicion. */
+    end: ({ table, scope, key }: RowKey) => end.run(table, scope, key).changes > 0,
+    endAll(table: string) {
       endAll.run(table)
     },
-    endWithoutOwner(table) {
+    /** Ends the suspicions of link rows whose owner (`livesWith`) is not live. */
+    endWithoutOwner(table: string) {
       const { livesWith } = tableNamed(table)
       if (livesWith === undefined) return
       const owner = tableNamed(livesWith.table)
@@ -118,13 +101,18 @@ export function createSuspicions(prepare: Prepare): Suspicions {
            SELECT 1 FROM ${quote(owner.name)} WHERE ${isOwner} AND ${isLive(owner)})`,
       ).run(table)
     },
-    hasAny: table => any.get(table) === 1,
-    confirmedRows: table => confirmed.all(table),
-    countUndecided: (table, since) => onlyRow(count, { table, since, scope: null, butKeys: null }),
-    earliestUndecided: (table, since, { scope = null, butKeys = null } = {}) =>
+    /** True while any row of the table is suspected or confirmed. */
+    hasAny: (table: string) => any.get(table) === 1,
+    confirmedRows: (table: string) => confirmed.all(table),
+    /** Number of suspected rows, not confirmed, that were first denied at an instant or later. */
+    countUndecided: (table: string, since: string) =>
+      onlyRow(count, { table, since, scope: null, butKeys: null }),
+    /** The earliest denial of the rows that `countUndecided` counts. */
+    earliestUndecided: (table: string, since: string, { scope = null, butKeys = null }: RowsOf = {}) =>
       earliest.get({ table, since, scope, butKeys }) ?? undefined,
-    latestUndecided: table => latest.get(table) ?? undefined,
-    liveRows(table, atMost) {
+    latestUndecided: (table: string) => latest.get(table) ?? undefined,
+    /** Number of a table's rows that analysts see as live, counted no further than `atMost`. */
+    liveRows(table: string, atMost: number) {
       const live = `SELECT 1 FROM ${quote(table)} WHERE ${isLive(tableNamed(table))} LIMIT +?`
       return onlyRow(prepare<number>(`SELECT count(*) FROM (${live})`).pluck(), atMost)
     },

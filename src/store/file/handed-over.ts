@@ -25,23 +25,19 @@ export type NewRequest =
   | { kind: 'resync'; resource: Resyncable }
   | { kind: 'accept-deletions'; resource: ResourceName }
 
-export interface Requests {
-  /** The open requests, oldest first. */
-  open(): Request[]
-  done(id: number, now: string): void
-  /** Whether another connection has written since the last call; true at the first call. A call takes microseconds. */
-  changedByOthers(): boolean
-}
+export type Requests = ReturnType<typeof createRequests>
 
-export function createRequests(prepare: Prepare): Requests {
+export function createRequests(prepare: Prepare) {
   const done = prepare('UPDATE sync_requests SET done_at = ? WHERE id = ?')
   const dataVersion = prepare('PRAGMA data_version').pluck()
   let seen: unknown
   return {
+    /** The open requests, oldest first. */
     open: () => openRequests(prepare),
-    done: (id, now) => {
+    done: (id: number, now: string) => {
       done.run(now, id)
     },
+    /** Whether another connection has written since the last call; true at the first call. A call takes microseconds. */
     changedByOthers() {
       const before = seen
       seen = dataVersion.get()

@@ -28,33 +28,22 @@ export type KeyKind = keyof typeof KEY_KINDS
 
 type WaitingKey = string | number
 
-export interface WaitingKeys {
-  add(kind: KeyKind, keys: readonly (WaitingKey | null)[]): void
-  /** @param select SQL after SELECT that returns keys of the kind for the values in the JSON array `:keys` */
-  addFrom(kind: KeyKind, select: string, keys: readonly (WaitingKey | null)[]): void
-  isAny(): boolean
-  /** The first keys of the first kind that has any. @param most how many keys of a kind at most */
-  next(most: (kind: KeyKind) => number): { kind: KeyKind; keys: WaitingKey[] } | undefined
-  done(kind: KeyKind, keys: readonly WaitingKey[]): void
-  /** Adds all keys of these kinds: those of source rows and those of derived rows. */
-  addAll(kinds: readonly KeyKind[]): void
-  /** Adds the conversations that were outside of the calendar or are outside of these days. */
-  addOutside(firstDay: string, lastDay: string): void
-  /** Adds the records of conversations after a day. */
-  addAfter(day: string): void
-}
+export type WaitingKeys = ReturnType<typeof createWaitingKeys>
 
-export function createWaitingKeys(prepare: Prepare): WaitingKeys {
+export function createWaitingKeys(prepare: Prepare) {
   const insert = (kind: KeyKind, select: string) =>
     prepare(`INSERT OR IGNORE INTO _waiting_keys (kind, key) ${of(kind, select)}`)
-  const addFrom: WaitingKeys['addFrom'] = (kind, select, keys) => {
+  /** @param select SQL after SELECT that returns keys of the kind for the values in the JSON array `:keys` */
+  const addFrom = (kind: KeyKind, select: string, keys: readonly (WaitingKey | null)[]) => {
     if (keys.length > 0) insert(kind, select).run({ keys: JSON.stringify(keys) })
   }
   return {
     addFrom,
     isAny: () => prepare('SELECT 1 FROM _waiting_keys LIMIT 1').get() !== undefined,
-    add: (kind, keys) => addFrom(kind, 'value FROM json_each(:keys) WHERE value IS NOT NULL', keys),
-    next(most) {
+    add: (kind: KeyKind, keys: readonly (WaitingKey | null)[]) =>
+      addFrom(kind, 'value FROM json_each(:keys) WHERE value IS NOT NULL', keys),
+    /** The first keys of the first kind that has any. @param most how many keys of a kind at most */
+    next(most: (kind: KeyKind) => number): { kind: KeyKind; keys: WaitingKey[] } | undefined {
       const first = prepare<number>('SELECT min(kind) FROM _waiting_keys').pluck().get()
       const kind = (Object.keys(KEY_KINDS) as KeyKind[]).find(name => KEY_KINDS[name] === first)
       if (kind === undefined) return undefined
@@ -63,16 +52,18 @@ export function createWaitingKeys(prepare: Prepare): WaitingKeys {
       for (const key of waiting.iterate(first)) if (keys.push(key) === most(kind)) break
       return { kind, keys }
     },
-    done(kind, keys) {
+    done(kind: KeyKind, keys: readonly WaitingKey[]) {
       prepare('DELETE FROM _waiting_keys WHERE kind = ? AND key IN (SELECT value FROM json_each(?))').run(
         KEY_KINDS[kind],
         JSON.stringify(keys),
       )
     },
-    addAll(kinds) {
+    /** Adds all keys of these kinds: those of source rows and those of derived rows. */
+    addAll(kinds: readonly KeyKind[]) {
       for (const kind of kinds) for (const select of ALL[kind]) insert(kind, select).run()
     },
-    addOutside(firstDay, lastDay) {
+    /** Adds the conversations that were outside of the calendar or are outside of these days. */
+    addOutside(firstDay: string, lastDay: string) {
       for (const kind of ['mail', 'meeting'] as const)
         insert(
           kind,
@@ -80,7 +71,8 @@ export function createWaitingKeys(prepare: Prepare): WaitingKeys {
             AND ((day IS NULL AND happened_at IS NOT NULL) OR day < ? OR day > ?)`,
         ).run(firstDay, lastDay)
     },
-    addAfter(day) {
+    /** Adds the records of conversations after a day. */
+    addAfter(day: string) {
       insert(
         'record',
         `r.record FROM conversations c CROSS JOIN _record_conversations r ON r.conversation = c._id

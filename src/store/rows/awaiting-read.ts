@@ -12,17 +12,6 @@ export interface PendingRow {
   at: string | null
 }
 
-export interface PendingRows {
-  /** The newest pending rows. Rows with a task are left out: the task has its own due time. */
-  newest(pending: PendingRule, range: PendingRange): PendingRow[]
-  /** The row with this key, if its first read is outstanding. */
-  find(pending: PendingRule, key: string): PendingRow | undefined
-  /** The number of pending rows, including rows with a task. */
-  count(pending: PendingRule): number
-  /** The rows that meet the condition `mayChange` and whose `_id` is above `after` and at most `upTo`. */
-  read(pending: PendingRule, range: { after: number; upTo: number }): PendingRow[]
-}
-
 export interface PendingRange {
   /** Rows with a task of this feed are left out. */
   feed: string
@@ -33,9 +22,12 @@ export interface PendingRange {
   limit: number
 }
 
-export function createPendingRows(prepare: Prepare): PendingRows {
+export type PendingRows = ReturnType<typeof createPendingRows>
+
+export function createPendingRows(prepare: Prepare) {
   return {
-    newest({ table, key, where, time }, range) {
+    /** The newest pending rows. Rows with a task are left out: the task has its own due time. */
+    newest({ table, key, where, time }: PendingRule, range: PendingRange) {
       const rowTime = `t.${quote(time)}`
       const rows = prepare<PendingRow>(
         `SELECT t.${quote(key)} AS key, ${rowTime} AS at FROM ${quote(table)} t
@@ -47,20 +39,23 @@ export function createPendingRows(prepare: Prepare): PendingRows {
       )
       return rows.all(range)
     },
-    find({ table, key, where, time }, value) {
+    /** The row with this key, if its first read is outstanding. */
+    find({ table, key, where, time }: PendingRule, value: string) {
       const row = prepare<PendingRow>(
         `SELECT ${quote(key)} AS key, ${quote(time)} AS at FROM ${quote(table)} WHERE ${quote(key)} = ? AND ${where}`,
       )
       return row.get(value)
     },
-    read({ table, key, time, mayChange = 'false' }, range) {
+    /** The rows that meet the condition `mayChange` and whose `_id` is above `after` and at most `upTo`. */
+    read({ table, key, time, mayChange = 'false' }: PendingRule, range: { after: number; upTo: number }) {
       const rows = prepare<PendingRow>(
         `SELECT ${quote(key)} AS key, ${quote(time)} AS at FROM ${quote(table)}
          WHERE _id > @after AND _id <= @upTo AND ${mayChange}`,
       )
       return rows.all(range)
     },
-    count({ table, where }) {
+    /** The number of pending rows, including rows with a task. */
+    count({ table, where }: PendingRule) {
       return onlyRow(prepare<number>(`SELECT count(*) FROM ${quote(table)} WHERE ${where}`).pluck())
     },
   }

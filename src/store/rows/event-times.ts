@@ -4,44 +4,6 @@ import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 
-/**
- * Queries about the event times of a table's live rows, and ways to complete or remove rows that have no event time.
- */
-export interface RowTimes {
-  /**
-   * Skips the `rows` newest rows before an instant, and returns the time of the next row; undefined when no row is
-   * left.
-   */
-  afterNewest(column: TimeColumn, rows: number, before: string | null): string | undefined
-  /** Whether more than `rows` rows have a time of `from` or later and before `to`. Reads at most `rows` + 1 rows. */
-  isMoreThan(column: TimeColumn, rows: number, span: { from: string; to: string | null }): boolean
-  /** The number of rows with a time of `from` or later and before `to`. Null is unbounded. */
-  count(column: TimeColumn, span: { from: string | null; to: string | null }): number
-  /** The latest time up to an instant, deleted rows included; null when no row has such a time. */
-  newest(column: TimeColumn, upTo: string): string | null
-  /**
-   * Live rows with a time in the span that were first stored before `known.before`. Rows first stored after `known.now`
-   * are included too: the clock was ahead when they were stored.
-   */
-  within(column: TimeColumn, span: TimeSpan, known: { before: string; now: string }): TimedRow[]
-  /** Live rows with a time in the span that have no task of the feed, in no particular order. */
-  unasked(column: TimeColumn, feed: string, span: Unasked): TimedRow[]
-  /** Ids of live rows that have no time and that the pass has not seen. `known` as in `within`. */
-  undated(column: TimeColumn, feed: string, known: { before: string; now: string }): string[]
-  /** Whether a live row has no time. */
-  hasUndated(column: TimeColumn): boolean
-  /**
-   * Gives a stored row without a time the key of the given row that equals it in all other fields. Storing the given
-   * row then completes the stored row. Only for tables whose first column is the key, a digest of the fields.
-   */
-  completeUndated(column: TimeColumn, rows: readonly ParsedRow[]): void
-  /**
-   * Removes each row without a time that was first stored after an instant, if an earlier stored row with a time equals
-   * it in all other fields. Scans the table for each row without a time.
-   */
-  removeUndatedCopies(column: TimeColumn, since: string): void
-}
-
 export interface TimeColumn {
   table: string
   time: string
@@ -74,35 +36,51 @@ export interface Unasked {
   limit: number
 }
 
-export function createRowTimes(prepare: Prepare): RowTimes {
+export type RowTimes = ReturnType<typeof createRowTimes>
+
+/**
+ * Queries about the event times of a table's live rows, and ways to complete or remove rows that have no event time.
+ */
+export function createRowTimes(prepare: Prepare) {
   return {
-    afterNewest({ table, time }, rows, before) {
+    /**
+     * Skips the `rows` newest rows before an instant, and returns the time of the next row; undefined when no row is
+     * left.
+     */
+    afterNewest({ table, time }: TimeColumn, rows: number, before: string | null) {
       const at = prepare<string>(
         `SELECT ${quote(time)} FROM ${quote(table)} WHERE _deleted_at IS NULL AND ${quote(time)} < ?
          ORDER BY ${quote(time)} DESC LIMIT 1 OFFSET ?`,
       )
       return at.pluck().get(before ?? '~', rows)
     },
-    isMoreThan({ table, time }, rows, { from, to }) {
+    /** Whether more than `rows` rows have a time of `from` or later and before `to`. Reads at most `rows` + 1 rows. */
+    isMoreThan({ table, time }: TimeColumn, rows: number, { from, to }: { from: string; to: string | null }) {
       const next = prepare(
         `SELECT 1 FROM ${quote(table)}
          WHERE _deleted_at IS NULL AND ${quote(time)} >= ? AND ${quote(time)} < ? LIMIT 1 OFFSET ?`,
       )
       return next.get(from, to ?? '~', rows) !== undefined
     },
-    count({ table, time }, { from, to }) {
+    /** The number of rows with a time of `from` or later and before `to`. Null is unbounded. */
+    count({ table, time }: TimeColumn, { from, to }: { from: string | null; to: string | null }) {
       const rows = prepare<number>(
         `SELECT count(*) FROM ${quote(table)}
          WHERE _deleted_at IS NULL AND ${quote(time)} >= ? AND ${quote(time)} < ?`,
       )
       return onlyRow(rows.pluck(), from ?? '', to ?? '~')
     },
-    newest({ table, time }, upTo) {
+    /** The latest time up to an instant, deleted rows included; null when no row has such a time. */
+    newest({ table, time }: TimeColumn, upTo: string) {
       const at = quote(time)
       const newest = prepare<string | null>(`SELECT max(${at}) FROM ${quote(table)} WHERE ${at} <= ?`)
       return onlyRow(newest.pluck(), upTo)
     },
-    within({ table, time }, span, { before, now }) {
+    /**
+     * Live rows with a time in the span that were first stored before `known.before`. Rows first stored after `known.now`
+     * are included too: the clock was ahead when they were stored.
+     */
+    within({ table, time }: TimeColumn, span: TimeSpan, { before, now }: { before: string; now: string }) {
       const at = quote(time)
       const above = span.aboveIncluded ? '<=' : '<'
       const below = span.belowIncluded ? '>=' : '>'
@@ -113,7 +91,8 @@ export function createRowTimes(prepare: Prepare): RowTimes {
       )
       return rows.all(span.above ?? '~', span.below ?? '', before, now)
     },
-    unasked({ table, time }, feed, { from, to, but, ...span }) {
+    /** Live rows with a time in the span that have no task of the feed, in no particular order. */
+    unasked({ table, time }: TimeColumn, feed: string, { from, to, but, ...span }: Unasked): TimedRow[] {
       const rows = prepare<{ key: string; at: string }>(
         `SELECT id AS key, ${quote(time)} AS at FROM ${quote(table)} t
          WHERE ${quote(time)} >= @from AND ${quote(time)} <= @to AND _deleted_at IS NULL AND id GLOB @keys
@@ -125,7 +104,8 @@ export function createRowTimes(prepare: Prepare): RowTimes {
       const bounds = { from: from ?? '', to: to ?? '~' }
       return rows.all({ ...span, ...bounds, feed, but: JSON.stringify(but) })
     },
-    undated({ table, time }, feed, { before, now }) {
+    /** Ids of live rows that have no time and that the pass has not seen. `known` as in `within`. */
+    undated({ table, time }: TimeColumn, feed: string, { before, now }: { before: string; now: string }) {
       const find = prepare<string>(
         `SELECT id FROM ${quote(table)} t WHERE ${quote(time)} IS NULL AND _deleted_at IS NULL
            AND (_first_seen_at < ? OR _first_seen_at > ?)
@@ -133,13 +113,18 @@ export function createRowTimes(prepare: Prepare): RowTimes {
       )
       return find.pluck().all(before, now, feed)
     },
-    hasUndated({ table, time }) {
+    /** Whether a live row has no time. */
+    hasUndated({ table, time }: TimeColumn) {
       const row = prepare(
         `SELECT 1 FROM ${quote(table)} WHERE ${quote(time)} IS NULL AND _deleted_at IS NULL LIMIT 1`,
       )
       return row.get() !== undefined
     },
-    completeUndated({ table, time }, rows) {
+    /**
+     * Gives a stored row without a time the key of the given row that equals it in all other fields. Storing the given
+     * row then completes the stored row. Only for tables whose first column is the key, a digest of the fields.
+     */
+    completeUndated({ table, time }: TimeColumn, rows: readonly ParsedRow[]) {
       const [key = '', ...others] = Object.keys(tableNamed(table).columns)
       const isEqual = others.filter(name => name !== time).map(name => `${quote(name)} IS @${name}`)
       // Excludes the keys of the given rows: a stored row that has just got such a key still has no time, and would
@@ -157,7 +142,11 @@ export function createRowTimes(prepare: Prepare): RowTimes {
         update.run({ ...values, _extra: extra, keys })
       }
     },
-    removeUndatedCopies({ table, time }, since) {
+    /**
+     * Removes each row without a time that was first stored after an instant, if an earlier stored row with a time equals
+     * it in all other fields. Scans the table for each row without a time.
+     */
+    removeUndatedCopies({ table, time }: TimeColumn, since: string) {
       const [, ...others] = Object.keys(tableNamed(table).columns)
       const compared = [...others.filter(name => name !== time), '_extra'].map(quote)
       const isEqual = compared.map(name => `dated.${name} IS undated.${name}`).join(' AND ')

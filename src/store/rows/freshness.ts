@@ -1,22 +1,11 @@
+export type Freshness = ReturnType<typeof createFreshness>
+
 /**
  * Keeps an older answer from overwriting a newer one. Each request gets the next number as its ticket when it starts.
  * The ticket that wrote a key is remembered only while an earlier request is in flight, so usually none is remembered.
  * The tickets are not stored: after a crash, no answer to an earlier request can arrive.
  */
-export interface Freshness {
-  begin(): number
-  end(ticket: number): void
-  /** Requires one more `end` for this ticket: an answer in several pages keeps the ticket of its first page. */
-  prolong(ticket: number): void
-  /** Whether a request that started later has already written this key. */
-  isOutdated(ticket: number, table: string, key: string): boolean
-  /** Returns false when the answer is outdated for this key. Else notes the write, and returns true. */
-  admits(ticket: number, table: string, key: string): boolean
-  /** Makes all requests in flight outdated for this key: they started before the key's row was deleted or withheld. */
-  close(table: string, key: string): void
-}
-
-export function createFreshness(): Freshness {
+export function createFreshness() {
   let last = 0
   /** By ticket: how many calls of `end` the ticket still needs. */
   const underWay = new Map<number, number>()
@@ -29,7 +18,8 @@ export function createFreshness(): Freshness {
   }
 
   const nameOf = (table: string, key: string) => `${table}\u0000${key}`
-  const isOutdated: Freshness['isOutdated'] = (ticket, table, key) =>
+  /** Whether a request that started later has already written this key. */
+  const isOutdated = (ticket: number, table: string, key: string) =>
     (written.get(nameOf(table, key)) ?? 0) > ticket
 
   return {
@@ -39,10 +29,11 @@ export function createFreshness(): Freshness {
       underWay.set(last, 1)
       return last
     },
-    prolong(ticket) {
+    /** Requires one more `end` for this ticket: an answer in several pages keeps the ticket of its first page. */
+    prolong(ticket: number) {
       underWay.set(ticket, (underWay.get(ticket) ?? 0) + 1)
     },
-    end(ticket) {
+    end(ticket: number) {
       const ends = underWay.get(ticket) ?? 0
       if (ends > 1) {
         underWay.set(ticket, ends - 1)
@@ -55,12 +46,14 @@ export function createFreshness(): Freshness {
       const limit = oldest()
       for (const [key, at] of written) if (at <= limit) written.delete(key)
     },
-    admits(ticket, table, key) {
+    /** Returns false when the answer is outdated for this key. Else notes the write, and returns true. */
+    admits(ticket: number, table: string, key: string) {
       if (isOutdated(ticket, table, key)) return false
       if (oldest() < ticket) written.set(nameOf(table, key), ticket)
       return true
     },
-    close(table, key) {
+    /** Makes all requests in flight outdated for this key: they started before the key's row was deleted or withheld. */
+    close(table: string, key: string) {
       if (underWay.size > 0) written.set(nameOf(table, key), last + 1)
     },
   }

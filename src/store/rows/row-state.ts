@@ -11,38 +11,10 @@ import { keyValuesOf, type RowKey } from '../deletions/suspicions.ts'
  */
 export type RowState = 'unknown' | 'open' | 'withheld' | 'deleted'
 
-/** Queries about the stored rows of any table. */
-export interface StoredRows {
-  /** @param row a row of an entity table */
-  state(row: RowKey): RowState
-  /** Whether a row with this key is stored, deleted or not. */
-  has(table: string, key: readonly string[]): boolean
-  /** The keys among `keys` whose rows are deleted. `table` has one key column. */
-  deletedAmong(table: string, keys: readonly string[]): string[]
-  /** Whether a live row of another table refers to this row, which need not be stored. `table` has one key column. */
-  isNamed(row: Pick<RowKey, 'table' | 'key'>): boolean
-  /** Whether an entity table has a live row with this key. */
-  isLive(table: string, key: readonly unknown[]): boolean
-  /** Whether a table has live rows of a scope, which is the first column of the table's key. */
-  hasLiveOf(table: string, scope: string): boolean
-  /** The values of a column of all live rows, sorted. */
-  liveValues(table: string, column: string): string[]
-  /** The text in a column of a row; undefined when the row is not stored or the column is null. */
-  valueOf(row: RowKey, column: string): string | undefined
-  /** The highest `_id` of a table; 0 when it is empty. */
-  newestId(table: string): number
-  /** The ids of the live rows that have this value in a column. */
-  liveIdsWith(table: string, column: string, value: string): string[]
-  /**
-   * The number of live rows that refer to rows of `table` whose deletion is confirmed (store/deletions/suspicions.ts).
-   * A row that refers to two such rows counts twice. `table` has one or two key columns.
-   * @param dependants the table that refers to `table`; `on` maps its columns to the key columns of `table`
-   */
-  countDependants(table: string, dependants: Dependants): number
-}
-
 export interface Dependants {
+  /** The table that refers to another. */
   table: string
+  /** Its columns → the key columns of the other table. */
   on: Readonly<Record<string, string>>
 }
 
@@ -60,11 +32,15 @@ const NAMED_BY: ReadonlyMap<string, readonly { table: Table; column: string }[]>
   ]),
 )
 
-export function createStoredRows(prepare: Prepare): StoredRows {
+export type StoredRows = ReturnType<typeof createStoredRows>
+
+/** Queries about the stored rows of any table. */
+export function createStoredRows(prepare: Prepare) {
   const find = (table: string, condition = 'true') =>
     prepare(`SELECT 1 FROM ${quote(table)} WHERE ${isRow(tableNamed(table).key)} AND ${condition}`)
   return {
-    state(row) {
+    /** @param row a row of an entity table */
+    state(row: RowKey) {
       const { name, key, openWhen = 'true' } = tableNamed(row.table)
       const state = prepare<RowState>(
         `SELECT iif(_deleted_at IS NOT NULL, 'deleted', iif(${openWhen}, 'open', 'withheld')) FROM ${quote(name)}
@@ -72,8 +48,10 @@ export function createStoredRows(prepare: Prepare): StoredRows {
       )
       return state.pluck().get(...keyValuesOf(row)) ?? 'unknown'
     },
-    has: (table, key) => find(table).get(...key) !== undefined,
-    deletedAmong(table, keys) {
+    /** Whether a row with this key is stored, deleted or not. */
+    has: (table: string, key: readonly string[]) => find(table).get(...key) !== undefined,
+    /** The keys among `keys` whose rows are deleted. `table` has one key column. */
+    deletedAmong(table: string, keys: readonly string[]) {
       const { name, key } = tableNamed(table)
       const deleted = prepare<string>(
         `SELECT value FROM json_each(?)
@@ -81,13 +59,17 @@ export function createStoredRows(prepare: Prepare): StoredRows {
       )
       return deleted.pluck().all(JSON.stringify(keys))
     },
-    isNamed: ({ table, key }) =>
+    /** Whether a live row of another table refers to this row, which need not be stored. `table` has one key column. */
+    isNamed: ({ table, key }: Pick<RowKey, 'table' | 'key'>) =>
       (NAMED_BY.get(table) ?? []).some(by => {
         const naming = `SELECT 1 FROM ${quote(by.table.name)} WHERE ${quote(by.column)} = ? AND ${isLive(by.table)}`
         return prepare(`${naming} LIMIT 1`).get(key) !== undefined
       }),
-    isLive: (table, key) => find(table, '_deleted_at IS NULL').get(...key) !== undefined,
-    hasLiveOf(table, scope) {
+    /** Whether an entity table has a live row with this key. */
+    isLive: (table: string, key: readonly unknown[]) =>
+      find(table, '_deleted_at IS NULL').get(...key) !== undefined,
+    /** Whether a table has live rows of a scope, which is the first column of the table's key. */
+    hasLiveOf(table: string, scope: string) {
       const { name, key } = tableNamed(table)
       const [first = ''] = key
       const any = prepare(
@@ -95,25 +77,34 @@ export function createStoredRows(prepare: Prepare): StoredRows {
       )
       return any.get(scope) !== undefined
     },
-    liveValues(table, column) {
+    /** The values of a column of all live rows, sorted. */
+    liveValues(table: string, column: string) {
       const values = prepare<string>(
         `SELECT ${quote(column)} FROM ${quote(table)} WHERE _deleted_at IS NULL ORDER BY 1`,
       )
       return values.pluck().all()
     },
-    valueOf(row, column) {
+    /** The text in a column of a row; undefined when the row is not stored or the column is null. */
+    valueOf(row: RowKey, column: string) {
       const { name, key } = tableNamed(row.table)
       const value = prepare<string | null>(`SELECT ${quote(column)} FROM ${quote(name)} WHERE ${isRow(key)}`)
       return value.pluck().get(...keyValuesOf(row)) ?? undefined
     },
-    newestId: table => onlyRow(prepare<number>(`SELECT coalesce(max(_id), 0) FROM ${quote(table)}`).pluck()),
-    liveIdsWith(table, column, value) {
+    /** The highest `_id` of a table; 0 when it is empty. */
+    newestId: (table: string) =>
+      onlyRow(prepare<number>(`SELECT coalesce(max(_id), 0) FROM ${quote(table)}`).pluck()),
+    /** The ids of the live rows that have this value in a column. */
+    liveIdsWith(table: string, column: string, value: string) {
       const ids = prepare<string>(
         `SELECT id FROM ${quote(table)} WHERE ${quote(column)} = ? AND _deleted_at IS NULL`,
       )
       return ids.pluck().all(value)
     },
-    countDependants(name, { table, on }) {
+    /**
+     * The number of live rows that refer to rows of `name` whose deletion is confirmed (store/deletions/suspicions.ts).
+     * A row that refers to two such rows counts twice. The table `name` has one or two key columns.
+     */
+    countDependants(name: string, { table, on }: Dependants) {
       const { key } = tableNamed(name)
       const refers = Object.entries(on).map(
         ([column, to]) => `d.${quote(column)} = a.${key.at(-1) === to ? 'key' : 'scope'}`,

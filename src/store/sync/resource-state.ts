@@ -25,21 +25,9 @@ export interface ResourceState {
   deletedInRound: number
 }
 
-export interface State extends ResourceHealth {
-  get(resource: ResourceName): ResourceState
-  hold(resource: ResourceName, since: string | null): void
-  /** Counts deleted rows for the mass-deletion guard. */
-  deleted(resource: ResourceName, rows: number, now: string): void
-  forgetDeleted(resource: ResourceName): void
-  nextRun(resource: ResourceName, at: string | null): void
-  /** Whether the API has ever answered a request for this warehouse. */
-  wasEverAnswered(): boolean
-  meta(key: string): string | undefined
-  setMeta(key: string, value: string): void
-  forgetMeta(key: string): void
-}
+export type State = ReturnType<typeof createState>
 
-export function createState(prepare: Prepare): State {
+export function createState(prepare: Prepare) {
   const find = prepare<Omit<ResourceState, 'roundOpen'> & { roundOpen: 0 | 1 }>(
     `SELECT resource, round, round_open AS roundOpen, round_started_at AS roundStartedAt,
        first_complete_at AS firstCompleteAt, unavailable_since AS unavailableSince, failing_since AS failingSince, reason,
@@ -62,15 +50,17 @@ export function createState(prepare: Prepare): State {
   const meta = createMeta(prepare)
 
   return {
-    get(resource) {
+    get(resource: ResourceName): ResourceState {
       const row = onlyRow(find, resource)
       return { ...row, roundOpen: row.roundOpen === 1 }
     },
     ...createResourceHealth(prepare),
-    hold: (resource, since) => void hold.run(since, resource),
-    deleted: (resource, rows, now) => void deleted.run({ resource, rows, now }),
-    forgetDeleted: resource => void forgetDeleted.run(resource),
-    nextRun: (resource, at) => void nextRun.run(at, resource),
+    hold: (resource: ResourceName, since: string | null) => void hold.run(since, resource),
+    /** Counts deleted rows for the mass-deletion guard. */
+    deleted: (resource: ResourceName, rows: number, now: string) => void deleted.run({ resource, rows, now }),
+    forgetDeleted: (resource: ResourceName) => void forgetDeleted.run(resource),
+    nextRun: (resource: ResourceName, at: string | null) => void nextRun.run(at, resource),
+    /** Whether the API has ever answered a request for this warehouse. */
     wasEverAnswered: () => answered.get() === 1,
     meta: meta.get,
     setMeta: meta.set,
@@ -85,17 +75,7 @@ export function seedResources(prepare: Prepare): void {
 }
 
 /** Records whether each resource is healthy, failing or unavailable, for `sync_status`. */
-interface ResourceHealth {
-  /** Records a run without a failure. */
-  succeeded(resource: ResourceName, now: string): void
-  fresh(resource: ResourceName, asOf: string): void
-  failing(resource: ResourceName, reason: string, now: string): void
-  unavailable(resource: ResourceName, reason: string, now: string): void
-  /** Records that the resource is neither failing nor unavailable. `reason` is a remark that `sync_status` shows. */
-  healthy(resource: ResourceName, reason?: string | null): void
-}
-
-function createResourceHealth(prepare: Prepare): ResourceHealth {
+function createResourceHealth(prepare: Prepare) {
   const succeeded = prepare('UPDATE sync_resources SET last_success_at = ? WHERE resource = ?')
   const fresh = prepare('UPDATE sync_resources SET fresh_as_of = ? WHERE resource = ?')
   const failing = prepare(
@@ -109,11 +89,15 @@ function createResourceHealth(prepare: Prepare): ResourceHealth {
     'UPDATE sync_resources SET unavailable_since = NULL, failing_since = NULL, reason = ? WHERE resource = ?',
   )
   return {
-    succeeded: (resource, now) => void succeeded.run(now, resource),
-    fresh: (resource, asOf) => void fresh.run(asOf, resource),
-    failing: (resource, reason, now) => void failing.run(now, safeText(reason), resource),
-    unavailable: (resource, reason, now) => void unavailable.run(now, safeText(reason), resource),
-    healthy: (resource, reason = null) =>
+    /** Records a run without a failure. */
+    succeeded: (resource: ResourceName, now: string) => void succeeded.run(now, resource),
+    fresh: (resource: ResourceName, asOf: string) => void fresh.run(asOf, resource),
+    failing: (resource: ResourceName, reason: string, now: string) =>
+      void failing.run(now, safeText(reason), resource),
+    unavailable: (resource: ResourceName, reason: string, now: string) =>
+      void unavailable.run(now, safeText(reason), resource),
+    /** Records that the resource is neither failing nor unavailable. `reason` is a remark that `sync_status` shows. */
+    healthy: (resource: ResourceName, reason: string | null = null) =>
       void healthy.run(reason === null ? null : safeText(reason), resource),
   }
 }

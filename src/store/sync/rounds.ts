@@ -2,30 +2,6 @@ import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import type { State } from './resource-state.ts'
 
-/**
- * The rounds of all resources. Each segment stores the rounds in which its current pass (`passRound`) and its last
- * complete pass (`listedRound`) began. The state of the current rounds is cached, since every request reads it.
- */
-export interface Rounds {
-  /** The number of a resource's current round. */
-  number(resource: ResourceName): number
-  /** True in a round that reads every list once more to confirm suspected deletions. */
-  isConfirming(resource: ResourceName): boolean
-  /** False until the resource has been complete once. */
-  wasComplete(resource: ResourceName): boolean
-  begin(resource: ResourceName, kind: RoundKind, options?: RoundOptions): void
-  /**
-   * Ends a round. `asOf` is the start of the round by the server's clock. A complete round resets the count of deleted
-   * rows, unless that count began after `deletionsSince`.
-   */
-  end(
-    resource: ResourceName,
-    end: { complete: boolean; asOf: string; now: string; deletionsSince: string },
-  ): void
-  /** Resets the resource as if it had never been complete. */
-  restart(resource: ResourceName): void
-}
-
 export type RoundKind =
   /** A round of a backfill, open until it ends. If it is interrupted, the next backfill continues it. */
   | 'resumable'
@@ -51,7 +27,13 @@ export interface RoundsDeps {
   now: () => string
 }
 
-export function createRounds({ prepare, state, now }: RoundsDeps): Rounds {
+export type Rounds = ReturnType<typeof createRounds>
+
+/**
+ * The rounds of all resources. Each segment stores the rounds in which its current pass (`passRound`) and its last
+ * complete pass (`listedRound`) began. The state of the current rounds is cached, since every request reads it.
+ */
+export function createRounds({ prepare, state, now }: RoundsDeps) {
   const begin = prepare(
     `UPDATE sync_resources SET round = round + 1, round_open = @kind = 'resumable', round_started_at = @at,
        held_round = iif(@confirming, round + 1, NULL)
@@ -80,18 +62,29 @@ export function createRounds({ prepare, state, now }: RoundsDeps): Rounds {
   }
 
   return {
-    number: resource => current(resource).round,
-    isConfirming: resource => current(resource).isConfirming,
-    wasComplete: resource => current(resource).wasComplete,
-    begin(resource, kind, { at = now(), confirming = false } = {}) {
+    /** The number of a resource's current round. */
+    number: (resource: ResourceName) => current(resource).round,
+    /** True in a round that reads every list once more to confirm suspected deletions. */
+    isConfirming: (resource: ResourceName) => current(resource).isConfirming,
+    /** False until the resource has been complete once. */
+    wasComplete: (resource: ResourceName) => current(resource).wasComplete,
+    begin(resource: ResourceName, kind: RoundKind, { at = now(), confirming = false }: RoundOptions = {}) {
       begin.run({ resource, kind, at, confirming: confirming ? 1 : 0 })
       cached.delete(resource)
     },
-    end(resource, { complete, ...times }) {
+    /**
+     * Ends a round. `asOf` is the start of the round by the server's clock. A complete round resets the count of deleted
+     * rows, unless that count began after `deletionsSince`.
+     */
+    end(
+      resource: ResourceName,
+      { complete, ...times }: { complete: boolean; asOf: string; now: string; deletionsSince: string },
+    ) {
       end.run({ resource, complete: complete ? 1 : 0, ...times })
       cached.delete(resource)
     },
-    restart(resource) {
+    /** Resets the resource as if it had never been complete. */
+    restart(resource: ResourceName) {
       restart.run(resource)
       cached.delete(resource)
     },

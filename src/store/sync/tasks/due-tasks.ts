@@ -26,20 +26,6 @@ export interface DueQuery extends TaskBounds {
 
 export type WaitQuery = TaskBounds & Pick<DueQuery, 'now' | 'exceptScopes'>
 
-/** Which tasks of a feed are due. The queries read ranges of an index, not every task of the feed. */
-export interface DueTasks {
-  /** The tasks that are due in a round of a backfill. */
-  due(query: DueQuery): Task[]
-  /** The tasks whose due time has come, in the order `first`. */
-  dueBy(query: Omit<DueQuery, 'round' | 'everyRound'> & { first: TaskOrder }): Task[]
-  /** When the next task of a feed is read; in the past when a task is due. */
-  nextDue(feed: string, query: WaitQuery): string | undefined
-  /** When the first of the feed's failed requests that still wait is made again. */
-  nextTry(feed: string, query: WaitQuery): string | undefined
-  /** Whether a first read, or a read that `announce` or `demand` asked for, is due. */
-  hasFirst(feed: string, now: string, exceptScopes: readonly string[], since: string | null): boolean
-}
-
 const ORDERS: Readonly<Record<TaskOrder, string>> = { newest: 'sortAt DESC', 'longest-due': 'dueAt' }
 
 const IS_ASKED = `(@since IS NULL OR sort_at IS NULL OR sort_at >= @since) AND (@keys IS NULL OR key GLOB @keys)
@@ -60,7 +46,10 @@ const range = (index: 'by_due' | 'by_round' | 'open', condition: string): string
 const firstOf = (order: TaskOrder, ...ranges: readonly string[]): string =>
   `${ranges.join(' UNION ALL ')} ORDER BY ${ORDERS[order]} LIMIT +@limit`
 
-export function createDueTasks(prepare: Prepare): DueTasks {
+export type DueTasks = ReturnType<typeof createDueTasks>
+
+/** Which tasks of a feed are due. The queries read ranges of an index, not every task of the feed. */
+export function createDueTasks(prepare: Prepare) {
   const isByTime = `round = ${BY_DUE_TIME}`
   const isByRound = `round < @round AND round > ${BY_DUE_TIME}`
   const everyOne = prepare<Task>(
@@ -90,11 +79,18 @@ export function createDueTasks(prepare: Prepare): DueTasks {
   ).pluck()
 
   return {
-    due: ({ everyRound, ...query }) => (everyRound ? everyOne : waitingOrDue).all(parametersOf(query)),
-    dueBy: ({ first, ...query }) => dueBy[first].all(parametersOf(query)),
-    nextDue: (feed, query) => nextDue.get(parametersOf({ feed, ...query })) ?? undefined,
-    nextTry: (feed, query) => nextTry.get(parametersOf({ feed, ...query })),
-    hasFirst: (feed, now, exceptScopes, since) =>
+    /** The tasks that are due in a round of a backfill. */
+    due: ({ everyRound, ...query }: DueQuery) =>
+      (everyRound ? everyOne : waitingOrDue).all(parametersOf(query)),
+    /** The tasks whose due time has come, in the order `first`. */
+    dueBy: ({ first, ...query }: Omit<DueQuery, 'round' | 'everyRound'> & { first: TaskOrder }) =>
+      dueBy[first].all(parametersOf(query)),
+    /** When the next task of a feed is read; in the past when a task is due. */
+    nextDue: (feed: string, query: WaitQuery) => nextDue.get(parametersOf({ feed, ...query })) ?? undefined,
+    /** When the first of the feed's failed requests that still wait is made again. */
+    nextTry: (feed: string, query: WaitQuery) => nextTry.get(parametersOf({ feed, ...query })),
+    /** Whether a first read, or a read that `announce` or `demand` asked for, is due. */
+    hasFirst: (feed: string, now: string, exceptScopes: readonly string[], since: string | null) =>
       first.get(parametersOf({ feed, now, exceptScopes, since })) !== undefined,
   }
 }

@@ -5,24 +5,18 @@ import type { Prepare } from '../../database/sqlite-types.ts'
 /** A column of another table with keys that a timeline's table may lack. The timeline's feed declares it. */
 export type LookupSource = NonNullable<TimelineFeed['lookup']>
 
-/** The tasks that read rows that a timeline did not show although another table refers to them. */
-export interface LookupTasks {
-  /**
-   * Keys that live rows of the source refer to and that `table` does not have.
-   * @param range each `_id` of the source greater than `after`, up to and including `upTo`
-   */
-  unknownKeys(table: string, source: LookupSource, range: { after: number; upTo: number }): string[]
-  /**
-   * Removes the feed's tasks for keys that the table has by now, or that no live row of the source refers to any more.
-   */
-  removeSettled(feed: string, table: string, source: LookupSource): void
-}
+export type LookupTasks = ReturnType<typeof createLookupTasks>
 
-export function createLookupTasks(prepare: Prepare): LookupTasks {
+/** The tasks that read rows that a timeline did not show although another table refers to them. */
+export function createLookupTasks(prepare: Prepare) {
   const isKnown = (table: string, key: string) =>
     `EXISTS (SELECT 1 FROM ${quote(table)} t WHERE t.id = ${key})`
   return {
-    unknownKeys(table, source, { after, upTo }) {
+    /**
+     * Keys that live rows of the source refer to and that `table` does not have.
+     * @param range each `_id` of the source greater than `after`, up to and including `upTo`
+     */
+    unknownKeys(table: string, source: LookupSource, { after, upTo }: { after: number; upTo: number }) {
       const key = `l.${quote(source.column)}`
       const unknown = prepare<string>(
         `SELECT DISTINCT ${key} FROM ${quote(source.table)} l
@@ -31,7 +25,10 @@ export function createLookupTasks(prepare: Prepare): LookupTasks {
       )
       return unknown.pluck().all(after, upTo)
     },
-    removeSettled(feed, table, source) {
+    /**
+     * Removes the feed's tasks for keys that the table has by now, or that no live row of the source refers to any more.
+     */
+    removeSettled(feed: string, table: string, source: LookupSource) {
       const column = `l.${quote(source.column)}`
       const isNamed = `EXISTS (SELECT 1 FROM ${quote(source.table)} l
         WHERE ${column} = sync_tasks.key AND ${source.where} AND l._deleted_at IS NULL)`

@@ -3,27 +3,6 @@ import type { Table } from '../../../declare/resource.ts'
 import { isLive, quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 
-/**
- * Keys that a pass over a list has seen, kept until the rows that the pass did not see are known. A list may have a
- * million rows, so every function except `hasAtLeast` handles a bounded number of keys.
- */
-export interface Seen {
-  /** Returns whether the pass has not seen the key before. */
-  note(feed: string, scope: string, key: string): boolean
-  /** Notes that the pass has seen items without an id: any row that it did not see may be one of them. */
-  noteUnnamed(feed: string, scope: string): void
-  hasUnnamed(feed: string, scope: string): boolean
-  hasAny(feed: string, scope: string): boolean
-  /** Whether the pass has seen at least `count` keys. */
-  hasAtLeast(feed: string, scope: string, count: number): boolean
-  /** Forgets up to `atMost` keys. Returns whether there may be more. */
-  forget(feed: string, scope: string, atMost: number): boolean
-  /** The last key of the range of `size` rows after `after`; undefined when fewer are left. */
-  rangeEnd(rows: ListedRows, after: string, size: number): string | undefined
-  /** Keys, within a range, of live rows that the pass has not seen. */
-  unseen(feed: string, rows: ListedRows, range: KeyRange): string[]
-}
-
 /** The rows that a list shows: those of one scope, or a whole table whose key has one column. */
 export interface ListedRows {
   table: string
@@ -39,7 +18,13 @@ export interface KeyRange {
 /** Stands for items without an id: no key of a row is empty. */
 const UNNAMED = ''
 
-export function createSeen(prepare: Prepare): Seen {
+export type Seen = ReturnType<typeof createSeen>
+
+/**
+ * Keys that a pass over a list has seen, kept until the rows that the pass did not see are known. A list may have a
+ * million rows, so every function except `hasAtLeast` handles a bounded number of keys.
+ */
+export function createSeen(prepare: Prepare) {
   const note = prepare('INSERT OR IGNORE INTO sync_seen (feed, scope, key) VALUES (?, ?, ?)')
   const one = prepare('SELECT 1 FROM sync_seen WHERE feed = ? AND scope = ? AND key = ?')
   const any = prepare('SELECT 1 FROM sync_seen WHERE feed = ? AND scope = ? LIMIT 1')
@@ -49,22 +34,30 @@ export function createSeen(prepare: Prepare): Seen {
        SELECT key FROM sync_seen WHERE feed = @feed AND scope = @scope LIMIT +@atMost)`,
   )
   return {
-    note: (feed, scope, key) => note.run(feed, scope, key).changes > 0,
-    noteUnnamed: (feed, scope) => {
+    /** Returns whether the pass has not seen the key before. */
+    note: (feed: string, scope: string, key: string) => note.run(feed, scope, key).changes > 0,
+    /** Notes that the pass has seen items without an id: any row that it did not see may be one of them. */
+    noteUnnamed: (feed: string, scope: string) => {
       note.run(feed, scope, UNNAMED)
     },
-    hasUnnamed: (feed, scope) => one.get(feed, scope, UNNAMED) !== undefined,
-    hasAny: (feed, scope) => any.get(feed, scope) !== undefined,
-    hasAtLeast: (feed, scope, count) => count <= 0 || nth.get(feed, scope, count - 1) !== undefined,
-    forget: (feed, scope, atMost) => forget.run({ feed, scope, atMost }).changes === atMost,
-    rangeEnd({ table, scope }, after, size) {
+    hasUnnamed: (feed: string, scope: string) => one.get(feed, scope, UNNAMED) !== undefined,
+    hasAny: (feed: string, scope: string) => any.get(feed, scope) !== undefined,
+    /** Whether the pass has seen at least `count` keys. */
+    hasAtLeast: (feed: string, scope: string, count: number) =>
+      count <= 0 || nth.get(feed, scope, count - 1) !== undefined,
+    /** Forgets up to `atMost` keys. Returns whether there may be more. */
+    forget: (feed: string, scope: string, atMost: number) =>
+      forget.run({ feed, scope, atMost }).changes === atMost,
+    /** The last key of the range of `size` rows after `after`; undefined when fewer are left. */
+    rangeEnd({ table, scope }: ListedRows, after: string, size: number) {
       const { name, key, inScope } = keysOf(tableNamed(table))
       const end = prepare<string>(
         `SELECT ${key} FROM ${name} WHERE ${inScope} AND ${key} > @after ORDER BY ${key} LIMIT 1 OFFSET @rest`,
       )
       return end.pluck().get({ scope, after, rest: size - 1 })
     },
-    unseen(feed, { table, scope }, range) {
+    /** Keys, within a range, of live rows that the pass has not seen. */
+    unseen(feed: string, { table, scope }: ListedRows, range: KeyRange) {
       const { name, key, inScope, live } = keysOf(tableNamed(table))
       // Finds the unseen keys through an index in the order of `sync_seen`, and reads only the rows of these keys.
       const unseen = prepare<string>(
