@@ -386,8 +386,8 @@ export const MUTANTS: readonly Mutant[] = [
       backfill(2 * HOUR),
     ),
     file: 'store/rows/tombstones.ts',
-    from: 'for (const cascade of table.cascades) apply(cascade, row, now, onCascade)\n      if (merged)',
-    to: 'if (merged)',
+    from: 'for (const cascade of table.cascades) apply(cascade, row, now, onCascade)\n      if (name === from)',
+    to: 'if (name === from)',
   },
   {
     does: 'leaves a deleted row deleted when it comes back',
@@ -463,8 +463,8 @@ export const MUTANTS: readonly Mutant[] = [
     does: 'tells of changes the wrong way round',
     life: life({ ...CRM, pollSeconds: 1800 }, edited(HOUR, 'crm_records'), look(5 * HOUR)),
     file: 'store/rows/write-items.ts',
-    from: 'note(record, text(before), text(cells), now)',
-    to: 'note(record, text(cells), text(before), now)',
+    from: '[fieldsIn(before), fieldsIn(cells)]',
+    to: '[fieldsIn(cells), fieldsIn(before)]',
   },
   {
     does: 'does not merge the copies of an e-mail again when one is deleted',
@@ -474,7 +474,7 @@ export const MUTANTS: readonly Mutant[] = [
       backfill(2 * HOUR),
     ),
     file: 'store/rows/tombstones.ts',
-    from: 'merged?.merge.refresh(groups, now)',
+    from: 'if (name === from) merge.refresh(groups, now)',
     to: '',
   },
   {
