@@ -1,15 +1,10 @@
-import { type Clock, HOUR_MS } from '../../base/clock.ts'
+import { HOUR_MS } from '../../base/clock.ts'
 import { COLUMN_VALUES, ENUMERATED, type EnumeratedTable } from '../../dictionary/column-values.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { createMeta, META, readNote } from '../sync/meta.ts'
 import { createDerivedRows, type DerivedRow } from './derivation.ts'
-
-interface ColumnValuesDeps {
-  prepare: Prepare
-  clock: Pick<Clock, 'elapsed'>
-  transaction<T>(work: () => T): Promise<T>
-}
+import type { FollowDeps } from './follow.ts'
 
 /** By table: the number of the table's last change when it was counted, and the counted columns. */
 type Counted = Readonly<Record<string, string>>
@@ -20,7 +15,11 @@ type Counted = Readonly<Record<string, string>>
  * @returns a function to call while there are tables about deals. It returns when a postponed table may be counted, by
  * `clock.elapsed`, in ms; Infinity when none was postponed
  */
-export function createColumnValues({ prepare, clock, transaction }: ColumnValuesDeps): () => Promise<number> {
+export function createColumnValues({
+  prepare,
+  clock,
+  transaction,
+}: Pick<FollowDeps, 'prepare' | 'clock' | 'transaction'>): () => Promise<number> {
   const meta = createMeta(prepare)
   const values = createDerivedRows(prepare, {
     table: COLUMN_VALUES.name,

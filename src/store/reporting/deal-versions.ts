@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { decodeJson } from '../../base/json.ts'
 import {
   type ChangePoint,
@@ -9,19 +8,15 @@ import {
   WHOLE,
 } from '../changes/changes-since.ts'
 import { type CrmCell, storedName } from '../crm/columns.ts'
+import { digestOf } from '../crm/dictionary.ts'
 import { valuesOf } from '../crm/typed-rows.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare, Sqlite, StoredCell } from '../database/sqlite-types.ts'
 import { createMeta, META, readNote } from '../sync/meta.ts'
 import { dealColumns, withPipelines } from './deal-columns.ts'
+import type { FollowDeps } from './follow.ts'
 import { rolesOf, storedSettings } from './report-settings.ts'
 import { localDay, type RecordSource, recordSource, roleValues } from './roles-in-table.ts'
-
-interface DealVersionsDeps {
-  db: Sqlite
-  prepare: Prepare
-  transaction<T>(work: () => T): Promise<T>
-}
 
 /** How many deals one transaction computes, which takes some hundredths of a second. */
 const DEALS_AT_ONCE = 50
@@ -33,7 +28,11 @@ const DEALS_AT_ONCE = 50
  * @returns a function that computes the versions of the deals that have changed since its last call, or of all when a
  * rule has changed. Call it only while there are tables about deals
  */
-export function createDealVersions({ db, prepare, transaction }: DealVersionsDeps): () => Promise<void> {
+export function createDealVersions({
+  db,
+  prepare,
+  transaction,
+}: Pick<FollowDeps, 'db' | 'prepare' | 'transaction'>): () => Promise<void> {
   const meta = createMeta(prepare)
   return async () => {
     const writer = createVersionWriter(db, prepare)
@@ -192,7 +191,7 @@ function createVersionWriter(db: Sqlite, prepare: Prepare) {
   return {
     source,
     rules: () =>
-      digest([
+      digestOf([
         ...[sql, source.object, source.noted, fields.map(field => [field, source.formOf(field)])],
         ...rulesOf(prepare),
       ]),
@@ -228,9 +227,6 @@ function rulesOf(prepare: Prepare): unknown[] {
     prepare('SELECT min(day), max(day) FROM calendar').get(),
   ]
 }
-
-const digest = (rules: readonly unknown[]): string =>
-  createHash('sha256').update(JSON.stringify(rules)).digest('base64url')
 
 function writeSql(
   settings: NonNullable<ReturnType<typeof storedSettings>>,

@@ -38,7 +38,8 @@ export function stepAfter(keys: number, tookMs: number): number {
   return tookMs < STEP_MS.least ? Math.min(keys * 2, LARGEST_STEP) : keys
 }
 
-interface FollowDeps {
+/** What the updates of all tables for reports need. */
+export interface FollowDeps {
   db: Sqlite
   prepare: Prepare
   clock: Pick<Clock, 'elapsed' | 'now'>

@@ -1,6 +1,5 @@
-import { type Clock, HOUR_MS, isoInstant } from '../../base/clock.ts'
+import { HOUR_MS, isoInstant } from '../../base/clock.ts'
 import { CRM_ROLES, type CrmRoles, type RoleObject } from '../../config/crm-roles.ts'
-import type { NotedChanges } from '../changes/noted-changes.ts'
 import { createCrmFieldReader } from '../crm/sql.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
@@ -13,7 +12,7 @@ import { createColumnValues } from './column-values.ts'
 import { createDealVersions } from './deal-versions.ts'
 import { ensureReportTables, reportTablesIn } from './derived-tables.ts'
 import { chooseFields, type FieldFacts, plain, type RoleChoice } from './field-guesses.ts'
-import { createFollow, isFollowing, type Rules } from './follow.ts'
+import { createFollow, type FollowDeps, isFollowing, type Rules } from './follow.ts'
 import { readDealFacts, readPipelines, readStageRecords, stageFacts } from './pipeline-facts.ts'
 import { completeSources, type ReportConfig, reportSettings, storeSettings } from './report-settings.ts'
 import { type RecordSource, recordSource } from './roles-in-table.ts'
@@ -39,12 +38,7 @@ const YEARS_AHEAD = 2
 /** The calendar contains the fiscal year of the first row and the one before. */
 const YEARS_BEFORE = 2
 
-interface ReportsDeps {
-  db: Sqlite
-  prepare: Prepare
-  clock: Pick<Clock, 'now' | 'elapsed'>
-  changes: Pick<NotedChanges, 'wholeTable'>
-  transaction<T>(work: () => T): Promise<T>
+interface ReportsDeps extends FollowDeps {
   /**
    * Number of all transactions so far, including those of other modules. While it stays the same, nothing is computed
    * again.
