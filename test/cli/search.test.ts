@@ -106,6 +106,7 @@ test.concurrent('--from and --to take days, both included, or instants', async (
   const newest = everything[0] ?? ''
   expect(await asked('--from', newest)).toEqual(everything.filter(at => at === newest))
   expect(await asked('--to', newest)).toEqual(everything.filter(at => at < newest))
+  expect(await asked('--from', day, '--to', '9999-12-31')).toEqual(everything.filter(at => at >= day))
 })
 
 test.concurrent('a search without indices finds the same and warns that it may take longer', async () => {

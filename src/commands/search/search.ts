@@ -1,6 +1,5 @@
 import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'
-import { DAY_MS, isoInstant } from '../../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { isDay } from '../../base/instant.ts'
 import { suggestion } from '../../base/nearest-name.ts'
@@ -148,7 +147,10 @@ function parseBounds(given: Pick<SearchOptions, 'from' | 'to'>): Pick<SearchQues
   )
 }
 
-/** A day given with `--to` is included, so the bound is the start of the next day. */
+/**
+ * A day given with `--to` is included, so the bound is its end, 24:00. That is also later than 23:59:59.999 as text, and
+ * unlike the start of the next day it always has a year of four digits.
+ */
 function parseBound(flag: '--from' | '--to', given: string | undefined): string | undefined {
   if (given === undefined) return undefined
   const at = instant.read(given, { cwd: '' })
@@ -158,7 +160,7 @@ function parseBound(flag: '--from' | '--to', given: string | undefined): string 
       'Give a day or an instant.',
     )
   }
-  return flag === '--to' && isDay(given) ? isoInstant(Date.parse(at) + DAY_MS) : at
+  return flag === '--to' && isDay(given) ? `${given}T24:00:00.000Z` : at
 }
 
 /** The limit bounds memory: the texts of all hits are in memory at once. */
