@@ -10,7 +10,7 @@ export type Form = readonly (readonly string[])[]
 /** The forms of a term. They can differ in length: a voiced kana in half width is two characters. */
 export function formsOf(term: string): Form[] {
   const plain = term.normalize('NFKC')
-  // ß has no single capital: STRASSE is Straße.
+  // The usual capital of ß is SS: STRASSE is Straße.
   const sharp = [plain.replaceAll(/[ßẞ]/g, 'ss'), plain.replaceAll(/ss/gi, 'ß')]
   const spellings = new Set([plain, halved(plain), term, plain.normalize('NFD'), ...sharp])
   const forms = [...spellings].map(spelling => Array.from(spelling, alike))
@@ -55,7 +55,7 @@ const WHITE_SPACE = Array.from(
 /**
  * Letters that share a capital or a small letter: Turkish has two letters i, and µ, Å and Ω are also signs of units.
  */
-const ONE_LETTER = ['iIıİ', 'σΣς', 'μΜ\u00b5', 'åÅ\u212b', 'ωΩ\u2126']
+const ONE_LETTER = ['iIıİ', 'ßẞ', 'σΣς', 'μΜ\u00b5', 'åÅ\u212b', 'ωΩ\u2126']
 
 /** @returns all characters that count as equal to this character, itself first */
 function alike(character: string): readonly string[] {
