@@ -40,7 +40,7 @@ import { createStoredRows } from './rows/row-state.ts'
 import { createTombstones } from './rows/tombstones.ts'
 import { createTranscripts } from './rows/transcripts.ts'
 import { createHistory, createWrite } from './rows/write-items.ts'
-import { withoutDamagedSearch } from './search/index-marks.ts'
+import { invalidateDroppedSearch, withoutDamagedSearch } from './search/index-marks.ts'
 import { createLagHistogram } from './sync/arrivals.ts'
 import { createDays } from './sync/days.ts'
 import { createDueClock } from './sync/due-clock.ts'
@@ -92,7 +92,7 @@ export interface StoreOptions {
   onTypedTable?: (change: TypedTableChange) => void
   /** When set, existing files get the mode too. Called for each file that had another mode. */
   onMode?: (change: ModeChange) => void
-  /** Called when a full-text index is damaged. All indices are then invalid, and are built again from the rows. */
+  /** Called when a full-text index is damaged or dropped. All indices are then invalid, and are built from the rows. */
   onDamagedSearch?: () => void
   /** Called with the bytes that checkpoints cannot move out of the WAL, once each time the WAL becomes very large. */
   onWalHeld?: (bytes: number) => void
@@ -122,6 +122,7 @@ export function openStore(options: StoreOptions): OpenStore {
   let db: Sqlite | undefined
   try {
     db = openWarehouse({ path, mode, workspace, onMode, onLeftOut, ...(onUpgrade ? { onUpgrade } : {}) })
+    if (invalidateDroppedSearch(db)) options.onDamagedSearch?.()
     return storeOn(db, { ...options, path, lock, release })
   } catch (error) {
     if (db) closeKeepingWal(db)

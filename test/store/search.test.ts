@@ -715,17 +715,25 @@ test('a damaged index is named by the error, and dropping it and building it aga
 })
 
 describe('a damaged index that the writer meets', () => {
-  async function damaged(condition: string, index = 'search_messages') {
+  async function indexed() {
     const said: string[] = []
     const folder = newFolder()
     const path = join(folder, 'parley.db')
     const onDamagedSearch = () => said.push('damaged')
     const opening = { path, mode: 0o600, command: 'test', pid: 1, clock: systemClock(), onDamagedSearch }
-    const opened = openStore(opening)
-    onTestFinished(() => opened.close())
-    const store = withShortcuts(opened, folder, path)
+    const open = () => {
+      const opened = openStore(opening)
+      onTestFinished(() => opened.close())
+      return withShortcuts(opened, folder, path)
+    }
+    const store = open()
     putOne(store, 'a', 'budget')
     await build(store)
+    return { store, said, open }
+  }
+
+  async function damaged(condition: string, index = 'search_messages') {
+    const { store, said } = await indexed()
     store.db.unsafeMode(true)
     store.db.exec(`UPDATE ${index}_data SET block = x'a5a5a5a5a5a5a5a5' WHERE ${condition}`)
     store.db.unsafeMode(false)
@@ -746,6 +754,49 @@ describe('a damaged index that the writer meets', () => {
     await build(store)
     expect(createSearchIndices(store).isDue(true)).toBe(false)
     expect(ask(store, 'budget').rows).toHaveLength(8)
+  })
+
+  describe.each(['search_messages', 'search_meetings', 'search_indices'])('without its table %s', table => {
+    test('a search still finds all rows', async () => {
+      const { store } = await indexed()
+      store.db.exec(`DROP TABLE ${table}`)
+      const { rows, unindexed } = ask(store, 'budget')
+      expect(rows).toHaveLength(8)
+      expect(unindexed).toBeGreaterThan(0.05)
+    })
+
+    test('it is built again after a write that fails', async () => {
+      const { store, said } = await indexed()
+      store.db.exec(`DROP TABLE ${table}`)
+      const edit = () =>
+        store.transaction(() => {
+          store.db.exec("UPDATE messages SET text = 'Of budget' WHERE text IS NOT NULL")
+          store.db.exec("UPDATE meetings SET title = 'Of budget'")
+        })
+      await expect(edit()).rejects.toMatchObject({ code: 'search-rebuilt' })
+      await edit()
+      expect(said).toEqual(['damaged'])
+      await build(store)
+      expect(ask(store, 'budget')).toMatchObject({ rows: { length: 8 }, unindexed: 0 })
+    })
+
+    test('it is built again without any write', async () => {
+      const { store } = await indexed()
+      store.db.exec(`DROP TABLE ${table}`)
+      await build(store)
+      expect(ask(store, 'budget')).toMatchObject({ rows: { length: 8 }, unindexed: 0 })
+    })
+
+    test('the next process opens the warehouse and builds it again', async () => {
+      const { store, said, open } = await indexed()
+      store.db.exec(`DROP TABLE ${table}`)
+      store.close()
+      const next = open()
+      expect(said).toEqual(['damaged'])
+      putOne(next, 'b', 'budget')
+      await build(next)
+      expect(ask(next, 'budget')).toMatchObject({ rows: { length: 16 }, unindexed: 0 })
+    })
   })
 
   test('a build under way begins again when a write meets the damage', async () => {

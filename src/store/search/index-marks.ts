@@ -30,10 +30,11 @@ export interface IndexProgress {
  */
 export type IndexState = 'kept' | 'outdated' | 'to be joined' | 'being joined' | 'being joined, outdated'
 
-/** @returns the marks by the name of their index; no mark before the first index is created */
+/** @returns the marks by the name of their index; no mark before the index is created, or when its table was dropped */
 export function readIndexProgress(db: Sqlite): ReadonlyMap<string, IndexProgress> {
   if (!hasTable(db, MARKS)) return new Map()
-  const marks = db.prepare<unknown[], IndexProgress>(`SELECT * FROM ${MARKS}`).all()
+  const sql = `SELECT * FROM ${MARKS} WHERE name IN (SELECT name FROM sqlite_master WHERE type = 'table')`
+  const marks = db.prepare<unknown[], IndexProgress>(sql).all()
   return new Map(marks.map(mark => [mark.name, mark]))
 }
 
@@ -119,11 +120,25 @@ export function invalidateSearch(db: Sqlite): boolean {
   return marks > 0 || [...present.values()].some(({ type }) => type === 'trigger')
 }
 
+/**
+ * Invalidates the indices when another program has dropped a table of theirs. The triggers that are left would make
+ * every write of rows fail.
+ * @returns whether it was so
+ */
+export function invalidateDroppedSearch(db: Sqlite): boolean {
+  const present = searchObjects(db)
+  const isDropped = SEARCH_INDICES.some(({ name, objects }) => {
+    const isThere = present.has(MARKS) && present.has(name)
+    return !isThere && [...objects.keys()].some(object => present.has(object))
+  })
+  return isDropped && invalidateSearch(db)
+}
+
 /** The error code of a transaction that met a damaged index and invalidated the indices. */
 export const SEARCH_REBUILT = 'search-rebuilt'
 
 /**
- * Invalidates the indices when the error shows a damaged index. Nothing is lost: the indices are built from the rows.
+ * Invalidates the indices when the error shows a damaged or dropped index. Nothing is lost: the indices are built from the rows.
  * Call it outside a transaction.
  * @returns the error to report; an error of any other kind unchanged
  * @param onDamaged called when this call has invalidated the indices
@@ -143,8 +158,12 @@ export function withoutDamagedSearch(db: Sqlite, error: unknown, onDamaged: () =
   })
 }
 
-/** The only virtual tables are the full-text indices. */
-const isSearchDamage = (error: unknown): boolean => errorCode(error) === 'SQLITE_CORRUPT_VTAB'
+/** The only virtual tables are the full-text indices. The other error is that of a trigger whose table was dropped. */
+const isSearchDamage = (error: unknown): boolean =>
+  errorCode(error) === 'SQLITE_CORRUPT_VTAB' ||
+  (error instanceof Error && DROPPED.some(table => error.message === `no such table: main.${table}`))
+
+const DROPPED = [MARKS, ...SEARCH_INDICES.map(({ name }) => name)]
 
 /**
  * The name of an index while it is emptied. The index is renamed so that no process queries it when it is partly empty.
