@@ -26,7 +26,8 @@ const INSTANT = '2026-03-04T05:06:07.123Z'
 /** The states of a resource. Every table, page, document and metric shows these words. */
 export const RESOURCE_STATES = {
   ok: 'everything that the API publishes is here, except what `sync.since` leaves out',
-  backfilling: 'the first complete read is under way',
+  backfilling:
+    'the first complete read is under way, or `sync.resources`, `--only` or `--skip` leaves it out',
   'on hold':
     'nothing is wrong with this resource, but nothing is read: the API is away, refuses access or asked to wait, or the daemon waits',
   waiting: 'complete, but something is not ready in the API yet',
@@ -59,7 +60,7 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
       }),
       reason: column(
         'text',
-        'Why the state is not `ok`. For `waiting`: what is not ready. For `on hold`: since when, why, and the next try. For `failing` and `unavailable`: what the API answered.',
+        'Why the state is not `ok`. For `backfilling`: whether it is left out. For `waiting`: what is not ready. For `on hold`: since when, why, and the next try. For `failing` and `unavailable`: what the API answered.',
         'The API answers 403',
         { nullMeaning: 'The state is `ok`.' },
       ),

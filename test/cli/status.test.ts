@@ -435,6 +435,15 @@ test.each([
   if (left !== undefined) expect(lines.join('\n')).toContain(`\nHidden columns: ${left}. `)
 })
 
+test('resources that were never read, since the settings leave them out, are named in one sentence', () => {
+  const resources = BUSY.resources.map(row => ({ ...row, state: 'backfilling' as const, reason: 'Left out' }))
+  const lines = printed(undefined, { ...BUSY, resources, chosen_resources: RESOURCE_NAMES.slice(2) })
+  expect(lines).toContain(
+    'Left out by sync.resources, --only or --skip, so not read: members, teams. Choose them there to read them.',
+  )
+  expect(printed(undefined).join('\n')).not.toContain('so not read')
+})
+
 test('an API that does not answer is reported once, and the reasons of single resources stay', () => {
   const since = before(240)
   const next = before(-30)

@@ -95,6 +95,20 @@ describe('the page', () => {
     expect(onHold(null)).toMatch(/on hold<\/span><small>.*No request succeeds/)
   })
 
+  test('a resource that the settings leave out says so, and is not due', () => {
+    const html = pageOf(({ report }) => ({
+      report: {
+        ...report,
+        chosen_resources: ['members'],
+        resources: report.resources.map(row => ({ ...row, reason: `Why ${row.resource}` })),
+      },
+    }))
+    const cells = /<th scope="row">teams<td>.*\n/.exec(html)?.[0] ?? ''
+    expect(cells).toMatch(/backfilling<\/span><small>.*Why teams/)
+    expect(cells).toContain('<td>–<td')
+    expect(html).not.toContain('Why members')
+  })
+
   test('a strip of runs begins with the newest, since a narrow page cuts its end', () => {
     const run = (started_at: string) => ({
       started_at,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { API_GATE, type Gate } from '../../src/store/sync/gates.ts'
+import { META } from '../../src/store/sync/meta.ts'
 import type { Segment } from '../../src/store/sync/segments.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
@@ -248,6 +249,20 @@ describe('the rows of sync_status', () => {
       unavailable: [true],
       failing: [true],
     })
+  })
+
+  test('a resource that the last run left out says so and what to do', () => {
+    const store = temporaryStore()
+    const reasonOf = (resource: string) =>
+      store.all(`SELECT state, reason FROM sync_status WHERE resource = '${resource}'`)
+    const unread = { state: 'backfilling', reason: 'Not completely read yet' }
+    expect(reasonOf('members')).toEqual([unread])
+    store.state.setMeta(META.chosenResources, '["teams"]')
+    const reason = 'Left out by sync.resources, --only or --skip; choose it there to read it'
+    expect(reasonOf('members')).toEqual([{ state: 'backfilling', reason }])
+    expect(reasonOf('teams')).toEqual([unread])
+    complete(store)
+    expect(reasonOf('members')).toEqual([{ state: 'ok', reason: null }])
   })
 
   test.each([

@@ -4,6 +4,7 @@ import { resourceNamed } from '../../catalog/catalog.ts'
 import { fileSizesText, publishedText } from '../../health/wording.ts'
 import {
   type DaemonReport,
+  isLeftOut,
   type RateReport,
   type ResourceReport,
   reasonOfState,
@@ -46,6 +47,7 @@ export function statusPage(report: StatusReport, { now, columns }: StatusPageOpt
   const files = `${report.database}: ${fileSizesText(report)}`
   const sentences = [
     ...workspaceSentences(report),
+    ...leftOutSentences(report),
     ...resources.flatMap(stateSentences),
     ...requestSentences(report, now),
     ...daemonSentences(report, now),
@@ -58,6 +60,14 @@ export function statusPage(report: StatusReport, { now, columns }: StatusPageOpt
   ].flatMap(sentence => wrapText(sentence, width))
   const trouble = unreachableSentences(report, now).flatMap(sentence => wrapText(sentence, width))
   return `${[...trouble, ...lines, ...wrapText(hiddenColumnsSentence(left), width), ...reasons, ...lagLines(report.resources), files, ...sentences].join('\n')}\n`
+}
+
+function leftOutSentences(report: StatusReport): string[] {
+  const names = report.resources.filter(row => isLeftOut(row, report)).map(({ resource }) => resource)
+  if (names.length === 0) return []
+  return [
+    `Left out by sync.resources, --only or --skip, so not read: ${names.join(', ')}. Choose them there to read them.`,
+  ]
 }
 
 /** Failing resources first, otherwise in the order of the catalogue. */

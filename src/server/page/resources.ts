@@ -1,7 +1,7 @@
 import { wholeNumber } from '../../base/whole-number.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { RecentRun } from '../../store/status/overview.ts'
-import type { ResourceReport, StatusReport } from '../../store/status/report.ts'
+import { isLeftOut, type ResourceReport, type StatusReport } from '../../store/status/report.ts'
 import { dueText } from '../../terminal/wording.ts'
 import { type Html, html } from './html.ts'
 import { ageCell, countCell, foreign, shortInstant } from './wording.ts'
@@ -19,7 +19,7 @@ export function resourcesSection(
 <table>
 <thead><tr><th scope="col">Resource<th scope="col">State<th scope="col" class="number">Rows<th scope="col">Fresh as of<th scope="col">Complete as of<th scope="col" class="number">Waiting<th scope="col" class="number">Rejected<th scope="col">Next due<th scope="col">Last runs</tr></thead>
 <tbody>
-${report.resources.map(row => resourceRow(row, runs.get(row.resource) ?? [], { now, isApiClosed: report.api !== null }))}</tbody>
+${report.resources.map(row => resourceRow(row, runs.get(row.resource) ?? [], { now, report }))}</tbody>
 </table>
 </div>
 <p class="legend">Fresh: the newest items were read then. Complete: everything published before then is here, whatever its date. Waiting: reads to come. Rejected: items that could not be stored.</p>
@@ -46,33 +46,27 @@ const RUN_LABELS: Readonly<Record<RunName, string>> = {
 function resourceRow(
   row: ResourceReport,
   runs: readonly RecentRun[],
-  { now, isApiClosed }: { now: number; isApiClosed: boolean },
+  { now, report }: { now: number; report: StatusReport },
 ): Html {
   const { state } = row
-  const due = state === 'on hold' ? '–' : state === 'backfilling' ? 'now' : dueText(row.next_run_at, now)
-  return html`<tr><th scope="row">${row.resource}<td><span class="state ${state.replace(' ', '-')}">${state}</span>${stateNote(row, isApiClosed)}${countCell(row.rows_live)}<td>${ageCell(row.fresh_as_of, now)}<td>${ageCell(row.complete_as_of, now)}${countCell(row.pending_tasks)}${countCell(row.rejected)}<td>${due}<td>${runStrip(row.resource, runs)}</tr>
+  const isNeverDue = state === 'on hold' || isLeftOut(row, report)
+  const due = isNeverDue ? '–' : state === 'backfilling' ? 'now' : dueText(row.next_run_at, now)
+  return html`<tr><th scope="row">${row.resource}<td><span class="state ${state.replace(' ', '-')}">${state}</span>${stateNote(row, report)}${countCell(row.rows_live)}<td>${ageCell(row.fresh_as_of, now)}<td>${ageCell(row.complete_as_of, now)}${countCell(row.pending_tasks)}${countCell(row.rejected)}<td>${due}<td>${runStrip(row.resource, runs)}</tr>
 `
 }
 
 /** How far the first read is, or why the resource is in its state. */
-function stateNote(
-  {
-    resource,
-    state,
-    reason,
-    deletions_held_since: heldSince,
-    backfill_done: done,
-    backfill_total: total,
-  }: ResourceReport,
-  isApiClosed: boolean,
-): Html | false {
+function stateNote(row: ResourceReport, report: StatusReport): Html | false {
+  const { resource, state, reason, deletions_held_since: heldSince } = row
+  const { backfill_done: done, backfill_total: total } = row
+  if (isLeftOut(row, report)) return html`<small>${foreign(reason ?? '')}</small>`
   if (state === 'backfilling' && total !== null && total > 0) {
     const share = `${wholeNumber(done)} of ${wholeNumber(total)}`
     return html`<small><progress max="${total}" value="${done}" aria-label="${resource}">${share}</progress> ${share}</small>`
   }
   if (heldSince !== null) return html`<small>deletions are held back</small>`
   // While the API is closed, the page gives the reason once for all resources.
-  if (reason === null || state === 'backfilling' || (state === 'on hold' && isApiClosed)) return false
+  if (reason === null || state === 'backfilling' || (state === 'on hold' && report.api !== null)) return false
   return html`<small>${foreign(reason)}</small>`
 }
 

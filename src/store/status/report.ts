@@ -30,6 +30,12 @@ import {
   writerOf,
 } from './status.ts'
 
+/** Whether a resource was never read completely because `sync.resources`, `--only` or `--skip` leave it out. */
+export const isLeftOut = (
+  { resource, state }: Pick<UncountedRow, 'resource' | 'state'>,
+  { chosen_resources: chosen }: Pick<StatusReport, 'chosen_resources'>,
+): boolean => state === 'backfilling' && !chosen.includes(resource)
+
 /** What `parley status --json` prints and the daemon's `/status` answers, field by field. */
 export interface StatusReport<Row = ResourceReport> {
   database: string

@@ -89,6 +89,12 @@ const GATE_REASON = closedGate(`CASE g.kind
 /** Whether the first read goes on. A backfill ends it with its run, which may be hours after the lists were read. */
 const IS_BACKFILLING = 's.first_complete_at IS NULL AND s.complete IS NULL'
 
+/**
+ * Whether the last run left the resource out. NULL before the first run. The names are found in the text of the JSON
+ * list, since a list that another program has damaged must not make the view fail.
+ */
+const IS_LEFT_OUT = `instr((SELECT value FROM sync_meta WHERE key = '${META.chosenResources}'), '"' || s.resource || '"') = 0`
+
 const STATE = `CASE
     WHEN s.failing_since IS NOT NULL THEN 'failing'
     WHEN s.gate IS NOT NULL THEN 'on hold'
@@ -97,11 +103,14 @@ const STATE = `CASE
     WHEN s.waiting > 0 THEN 'waiting'
     ELSE 'ok' END`
 
+const LEFT_OUT = 'Left out by sync.resources, --only or --skip; choose it there to read it'
+
 /** Every state but `ok` has a reason. A closed gate is the reason unless the resource itself fails. */
 const REASON = `CASE
     WHEN s.failing_since IS NOT NULL THEN coalesce(s.reason, 'The last run failed')
     WHEN s.gate IS NOT NULL THEN s.gate_reason
     WHEN s.unavailable_since IS NOT NULL THEN coalesce(s.reason, 'This workspace does not offer it')
+    WHEN ${IS_BACKFILLING} AND ${IS_LEFT_OUT} THEN '${LEFT_OUT}'
     WHEN ${IS_BACKFILLING} THEN coalesce(s.reason, 'Not completely read yet')
     WHEN s.waiting > 0 THEN 'Not ready in the API yet: ' || s.waits_for || ' (' || s.waiting || ')' END`
 
