@@ -89,7 +89,11 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
         '5120',
         'It is not known.',
       ),
-      pending_tasks: count('Reads that are outstanding or have to be repeated.', 'reads', '0'),
+      pending_tasks: count(
+        'Reads that are outstanding or have to be repeated, without those that `sync.since` leaves out.',
+        'reads',
+        '0',
+      ),
       rejected: count('Items that could not be stored; see `sync_rejects`.', 'items', '0'),
       last_success_at: instant(
         'When a run of the resource last ended without a failure.',

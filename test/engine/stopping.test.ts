@@ -530,6 +530,27 @@ describe('--since', () => {
     expect(trial.column('SELECT count(*) FROM live_messages')).toEqual([1])
   })
 
+  test('reads that --since leaves out do not count as pending, and a later run without it makes them', async () => {
+    const api = await startScriptedApi()
+    const meeting = (id: string, days: number) => ({
+      meeting_id: id,
+      start_time: minutesBack(days * 24 * 60),
+      overview_status: 'COMPLETED',
+    })
+    const meetings = [meeting('new', 1), meeting('old', 3)]
+    api.on('/v1/meetings', () => v1Page(meetings))
+    api.on('/v1/meetings/{id}', ({ params: [id] }) => ({
+      body: { data: meetings.find(row => row.meeting_id === id) },
+    }))
+    const trial = await startTrial(api)
+    const pending = "SELECT pending_tasks FROM sync_status WHERE resource = 'meetings'"
+    const ids = 'SELECT id FROM live_meetings ORDER BY id'
+    expect((await trial.run(['meetings'], range)).complete).toBe(true)
+    expect([trial.column(ids), trial.column(pending)]).toEqual([['new'], [0]])
+    expect((await trial.run(['meetings'])).complete).toBe(true)
+    expect([trial.column(ids), trial.column(pending)]).toEqual([['new', 'old'], [0]])
+  })
+
   test('--since deletes no older row', async () => {
     const api = await startScriptedApi()
     const rows = [message(1), message(2, { received_at: minutesBack(10 * 24 * 60) })]

@@ -214,6 +214,28 @@ describe('the cost of the status views', () => {
       ['message_bodies', 1, 0, 1, 5, 5],
     ])
   })
+
+  test('reads of what happened before sync.since are neither pending nor waited for', () => {
+    const store = temporaryStore()
+    store.put(
+      'message_copies',
+      AT.map((at, index) => copy(`c${index}`, at)),
+    )
+    const next = { round: 1, dueAt: MARCH, waiting: true }
+    store.tasks.done({ feed: 'message_bodies.read', key: 'early' }, { ...next, sortAt: AT[0] })
+    store.db.exec(`UPDATE sync_resources SET first_complete_at = '${MARCH}'`)
+    const counts = () =>
+      Object.values(
+        store.all(
+          `SELECT state, backfill_total, pending_tasks FROM sync_status WHERE resource = 'message_bodies'`,
+        )[0] ?? {},
+      )
+    expect(counts()).toEqual(['waiting', 5, 6])
+    store.state.setMeta(META.since, MARCH)
+    expect(counts()).toEqual(['ok', 3, 3])
+    store.tasks.done({ feed: 'message_bodies.read', key: 'late' }, { ...next, sortAt: MARCH })
+    expect(counts()).toEqual(['waiting', 3, 4])
+  })
 })
 
 describe('the rows of sync_status', () => {

@@ -73,7 +73,7 @@ export interface ChosenResources {
   /** In catalogue order. */
   resources: readonly Resource[]
   /**
-   * Creates the sources, and stores the choice for `parley status`. Before this call, no resource has sources. Call it
+   * Creates the sources, and stores the choice and `sync.since` for `parley status`. Before this call, no resource has sources. Call it
    * in a transaction.
    */
   createSources(context: EngineContext): void
@@ -92,6 +92,7 @@ export function chooseResources(names: readonly ResourceName[]): ChosenResources
     resources,
     createSources(context) {
       context.store.state.setMeta(META.chosenResources, JSON.stringify(resources.map(({ name }) => name)))
+      context.store.state.setMeta(META.since, context.options.since ?? '')
       for (const resource of resources) sources.set(resource.name, createSources(context, resource))
     },
     sources: () => [...sources.values()].flat(),

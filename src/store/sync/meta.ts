@@ -16,6 +16,8 @@ export const META = {
   writer: 'writer',
   /** The resources that this process reads. */
   chosenResources: 'chosen_resources',
+  /** The setting `sync.since` of this process as an instant; '' when everything is read. */
+  since: 'since',
   /** The daemon's current state, for `parley status`, `/readyz` and systemd's status. */
   daemonState: 'daemon_state',
   /** When and how the last backfill ended. A killed backfill does not store this. */

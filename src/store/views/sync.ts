@@ -34,13 +34,13 @@ export function syncStatus(resources: readonly Resource[]): string {
 FROM (
   SELECT r.*, ${each(({ status }) => liveRowsCounted(status))} AS live,
     ${each(({ status }) => deletedRows(status))} AS deleted,
-    ${each(({ status }) => pendingRows(status))} AS pending,
+    ${each(pendingRows)} AS pending,
     ${each(({ status }) => newestOf(status))} AS newest,
     ${each(freshAsOf)} AS fresh,
     ${each(completeAsOf)} AS complete,
-    ${tasks(`count(*) FILTER (WHERE waiting AND failures = 0 AND coalesce(deadline, '~') > ${DUE_NOW})`)} AS waiting,
+    ${each(resource => tasks(resource, WAITING))} AS waiting,
     ${each(({ status }) => `'${status.waitsFor ?? 'answers'}'`)} AS waits_for,
-    ${each(resource => tasks(openTasks(resource)))} AS open,
+    ${each(resource => tasks(resource, openTasks(resource)))} AS open,
     (SELECT count(*) FROM sync_rejects j WHERE j.resource = r.resource AND j.resolved_at IS NULL) AS rejected,
     ${closedGate('g.kind')} AS gate,
     ${GATE_REASON} AS gate_reason
@@ -65,8 +65,18 @@ function byResource(resources: readonly Resource[], expression: (resource: Resou
 }
 
 /** SQL over the resource's tasks that count. They are few, and have an index. */
-const tasks = (value: string) => `(SELECT ${value} FROM sync_tasks
-      WHERE feed >= r.resource || '.' AND feed < r.resource || '/' AND (waiting OR round = 0))`
+const tasks = (resource: Resource, value: string) => `(SELECT ${value} FROM sync_tasks
+      WHERE feed >= r.resource || '.' AND feed < r.resource || '/' AND (waiting OR round = 0)${andIsRead(resource, 'sort_at')})`
+
+/**
+ * SQL condition that leaves out what happened before `sync.since`: such tasks and rows are stored, and are read by a run
+ * without that setting. What has no time is read.
+ */
+function andIsRead(resource: Resource, time: string): string {
+  const isBound = itemsOf(resource).some(({ feed }) => feed.boundBySince)
+  const since = `coalesce((SELECT value FROM sync_meta WHERE key = '${META.since}'), '')`
+  return isBound ? ` AND coalesce(${time}, '~') >= ${since}` : ''
+}
 
 /**
  * SQL of a value of the resource's first closed gate; the gate of the API comes first. NULL when no gate is closed. The
@@ -132,6 +142,8 @@ function openTasks(resource: Resource): string {
 const DUE_NOW = `strftime('%Y-%m-%dT%H:%M:%fZ', 'now',
     (coalesce((SELECT value FROM sync_meta WHERE key = '${META.dueAhead}'), 0) / 1000.0) || ' seconds')`
 
+const WAITING = `count(*) FILTER (WHERE waiting AND failures = 0 AND coalesce(deadline, '~') > ${DUE_NOW})`
+
 const counted = (table: string, where?: string) =>
   `(SELECT count(*) FROM ${quote(table)}${where === undefined ? '' : ` WHERE ${where}`})`
 
@@ -156,8 +168,11 @@ function deletedRows({ table, where }: StatusSource): string {
   return isWholeEntity ? counted(table, '_deleted_at IS NOT NULL') : '0'
 }
 
-function pendingRows({ table, pending }: StatusSource): string {
-  return pending === undefined ? '0' : counted(table, `_deleted_at IS NULL AND ${pending}`)
+function pendingRows(resource: Resource): string {
+  const { table, pending, newest } = resource.status
+  if (pending === undefined) return '0'
+  const isRead = newest === undefined ? '' : andIsRead(resource, quote(newest))
+  return counted(table, `_deleted_at IS NULL AND ${pending}${isRead}`)
 }
 
 function newestOf({ table, where, newest }: StatusSource): string {
