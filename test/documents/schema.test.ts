@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { withSchema } from '../../drizzle/document.ts'
-import { isInternal } from '../../src/dictionary/sync-tables.ts'
+import { INTERNAL_TABLES, isInternal, SEARCH_TABLES } from '../../src/dictionary/sync-tables.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { emptyFolder } from '../cli/parley.ts'
 
@@ -39,6 +39,16 @@ test('the schema page has every table and view except internal ones and those of
     .pluck()
     .all() as string[]
   expect([...told.keys()].sort()).toEqual(names.filter(name => !isInternal(name)).sort())
+})
+
+test('the schema page says which tables data_dictionary leaves out, and describes those for searching', () => {
+  const sectionOf = (title: string) => page.split(/^## /m).find(section => section.startsWith(`${title}\n`))
+  const named = /without a row there, such as `(\w+)`, is internal/.exec(
+    sectionOf('What a column means') ?? '',
+  )
+  expect(Object.keys(INTERNAL_TABLES)).toContain(named?.[1])
+  for (const name of [...Object.keys(SEARCH_TABLES), 'name', 'indexed_up_to'])
+    expect(sectionOf('Search')).toContain(`\`${name}\``)
 })
 
 test.each([...told])('the schema page has every column of %s', (table, columns) => {
