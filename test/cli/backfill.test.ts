@@ -58,6 +58,16 @@ test.concurrent('off a terminal nothing is drawn, and the log has one line for e
   expect(ended).toHaveLength(17)
 })
 
+test.concurrent('items that --since leaves out are not named as items that the next run requests again', async context => {
+  const place = placeFor(await workspace(context, { meetings: 40 }))
+  const waitingAfter = async (...args: string[]) => {
+    const { stdout } = await parley(['backfill', '--json', '--only', 'playbook_results', ...args], place)
+    return printed(stdout).resources.flatMap(({ resource, waiting }) => (waiting > 0 ? resource : []))
+  }
+  expect(await waitingAfter()).toContain('playbook_results')
+  expect(await waitingAfter('--since', '2099-01-01')).toEqual([])
+})
+
 test.concurrent('the log has the start, the changed resources and the end of a backfill', async context => {
   const simulator = await workspace(context)
   const place = placeFor(simulator)

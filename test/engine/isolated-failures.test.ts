@@ -153,7 +153,7 @@ describe('a failing single read', () => {
       const asked = (key: string) => timesAsked(api, '/v1/collections/{id}', key)
       expect(['a', 'b', 'bad'].map(asked)).toEqual([1, 1, 1])
       expect(failuresOf(trial, probe)).toEqual([{ key: 'bad', failures: 1 }])
-      expect(trial.store.tasks.countWaiting(probe), 'it is not the API that is not ready').toBe(0)
+      expect(trial.store.tasks.countWaiting(probe, null), 'it is not the API that is not ready').toBe(0)
       const afterMinutes = async (minutes: number) => {
         timed.moveClock(minutes * MINUTE)
         await timed.drain()

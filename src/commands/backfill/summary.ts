@@ -7,6 +7,7 @@ import { itemsOf } from '../../catalog/feeds.ts'
 import type { Backfill, BackfillResult, ResourceResult } from '../../engine/run/backfill.ts'
 import { databaseBytes } from '../../store/database/whole-copy.ts'
 import { readStatus, type StatusRow } from '../../store/status/status.ts'
+import { META } from '../../store/sync/meta.ts'
 import { indentedNote, table } from '../../terminal/table.ts'
 import { countText, dateTimeText, durationText, wrapText } from '../../terminal/wording.ts'
 
@@ -65,8 +66,12 @@ export function summarize({ app, backfill, leftOut, end, durationMs }: SummaryDe
   }
 }
 
-function countWaiting({ tasks }: App['store'], { resource }: ResourceResult): number {
-  return itemsOf(resourceNamed(resource)).reduce((sum, { id }) => sum + tasks.countWaiting(id), 0)
+function countWaiting({ tasks, state }: App['store'], { resource }: ResourceResult): number {
+  const since = state.meta(META.since) ?? null
+  return itemsOf(resourceNamed(resource)).reduce(
+    (sum, { id, feed }) => sum + tasks.countWaiting(id, feed.boundBySince ? since : null),
+    0,
+  )
 }
 
 // ------------------------------------------------------------------------------------------------ JSON

@@ -16,8 +16,11 @@ export interface Tasks extends TaskDemands, DueTasks, TaskResults {
   countDue(feed: string, now: string): number
   /** Whether the feed has a task, other than those whose last request failed. */
   hasAny(feed: string): boolean
-  /** Number of tasks whose content the API has not finished. Leaves out tasks whose last request failed. */
-  countWaiting(feed: string): number
+  /**
+   * Number of tasks whose content the API has not finished. Leaves out tasks whose last request failed, and those from
+   * before `since`.
+   */
+  countWaiting(feed: string, since: string | null): number
   remove(task: TaskKey): void
   /** Removes the tasks of these keys for which `isToGo` is true; default all. Returns the keys of the removed tasks. */
   removeAll(feed: string, scope: string, keys: readonly string[], isToGo?: (task: Task) => boolean): string[]
@@ -39,7 +42,7 @@ export function createTasks(prepare: Prepare): Tasks {
   ).pluck()
   const countDue = prepare<number>('SELECT count(*) FROM sync_tasks WHERE feed = ? AND due_at <= ?').pluck()
   const countWaiting = prepare<number>(
-    'SELECT count(*) FROM sync_tasks WHERE feed = ? AND waiting AND failures = 0',
+    "SELECT count(*) FROM sync_tasks WHERE feed = ? AND waiting AND failures = 0 AND coalesce(sort_at, '~') >= ?",
   ).pluck()
   const unfailed = prepare('SELECT 1 FROM sync_tasks WHERE feed = ? AND failures = 0 LIMIT 1')
   const remove = prepare('DELETE FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?')
@@ -62,7 +65,7 @@ export function createTasks(prepare: Prepare): Tasks {
     repeated: feed => repeated.all(feed),
     countDue: (feed, now) => onlyRow(countDue, feed, now),
     hasAny: feed => unfailed.get(feed) !== undefined,
-    countWaiting: feed => onlyRow(countWaiting, feed),
+    countWaiting: (feed, since) => onlyRow(countWaiting, feed, since ?? ''),
     remove: ({ feed, scope = '', key }) => void remove.run(feed, scope, key),
     removeAll: (feed, scope, keys, isToGo = () => true) => {
       if (any.get(feed, scope) === undefined) return []
