@@ -10,7 +10,7 @@ SELECT p.today_number - k.day_number AS days_late, i.due_day, i.owner, i.owner_s
   m.title AS meeting, i.day AS met_on, m.url, i.action_item_id
 FROM parameters
 JOIN periods p USING (period)
-JOIN promises i ON i.day >= p.from_day AND i.due_day < p.today
+JOIN promises i ON i.day >= p.from_day AND i.day < p.to_day AND i.due_day < p.today
 JOIN live_meetings m ON m.id = i.meeting_id
 LEFT JOIN calendar k ON k.day = i.due_day
 WHERE i.is_completed IS NULL OR NOT i.is_completed

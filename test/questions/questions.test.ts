@@ -56,6 +56,11 @@ describe.each(files)('$name', file => {
     expect(statement).toMatch(/^ORDER BY /m)
   })
 
+  test('a question with a period heeds its end, or says that it is about everything since', () => {
+    const isSince = /^-- {3}period .*\bsince it began$/m.test(file.sql)
+    if (file.parameters.has('period')) expect(/\bp\.(to_day|utc_to)\b/.test(file.sql)).toBe(!isSince)
+  })
+
   test('the question starts with its text, explains its parameters, and is on the page for analysts', () => {
     expect(file.question).toMatch(/^[A-Z].*\?$/)
     expect(file.explained).toEqual([...file.parameters.keys()])

@@ -1,6 +1,6 @@
 import { groupedBy } from '../../support/grouped-by.ts'
 import { countOf, distinct, earliest, hundredths, latest, mean, median, sortedBy, sum } from './counting.ts'
-import { dayOf, daysBetween, lastMonths } from './local-time.ts'
+import { dayOf, daysBetween, lastMonths, quarterBegin } from './local-time.ts'
 import { attendeesOf, heldMeetings, isExternal, isWithin, membersIn, peopleOf, type Side } from './people.ts'
 import type { AnswerRow, Question } from './question.ts'
 import type { Meeting, Member, World } from './world-rows.ts'
@@ -184,14 +184,13 @@ function sidesOf(world: World, meeting: Meeting): Partial<Record<Side | 'other',
 
 // ------------------------------------------------------------------------------------------------ action items
 
-const PROMISED_WITHIN = 365
-
 const overdueItems: Question = {
   name: 'action-items-past-due',
-  meaning: `Action items of the meetings of the last ${PROMISED_WITHIN} days that are not completed and whose due day is
-before today. An action item has no assignee, so its owner is that of the meeting, who may have left. Items without a
+  meaning: `Action items of the meetings of the last calendar quarter that are not completed and whose due day is before
+today. An action item has no assignee, so its owner is that of the meeting, who may have left. Items without a
 due day, and of meetings that cannot be read, are left out. Ordered by due day.`,
   key: ['action_item_id'],
+  parameters: { period: "'last quarter'" },
   columns: ['days_late', 'due_day', 'owner_state', 'met_on', 'action_item_id'],
   answer: overdue,
   trap: {
@@ -205,8 +204,10 @@ due day, and of meetings that cannot be read, are left out. Ordered by due day.`
 }
 
 function overdue(world: World): AnswerRow[] {
+  const [from, to] = [quarterBegin(world.today, -1), quarterBegin(world.today)]
+  const metOn = ({ at }: Meeting) => dayOf(at, world.settings)
   const rows = heldMeetings(world)
-    .filter(({ at }) => isWithin(world, at, PROMISED_WITHIN))
+    .filter(meeting => metOn(meeting) >= from && metOn(meeting) < to)
     .flatMap(({ id, at, ownerEmail, ownerName, actionItems }) =>
       actionItems.flatMap(({ id: item, isCompleted, dueDay }) =>
         isCompleted || dueDay === null || dueDay >= world.today

@@ -11,7 +11,7 @@ export interface Question {
   /** The columns that tell rows apart. */
   key: readonly string[]
   columns: readonly string[]
-  /** SQL in place of the file's own parameters, where these find nothing in this workspace. */
+  /** SQL in place of the file's own parameters, where these find nothing or prove too little in this workspace. */
   parameters?: Readonly<Record<string, string>>
   /** The rows in the order of the answer. */
   answer(world: World): readonly AnswerRow[]
