@@ -46,6 +46,15 @@ test('no example on the page compares a time with datetime(), which writes it di
   expect(examples.filter(sql => OTHER_SPELLING.test(sql))).toEqual([])
 })
 
+test('the condition on the page for the last ten days selects today and the nine days before it', () => {
+  const [, condition] = /`([^`]*)` is the last ten days/.exec(page) ?? []
+  const days = ask(`SELECT c.day FROM periods p JOIN calendar c ON ${condition}
+    WHERE p.period = 'this week' ORDER BY c.day`)
+  const last = ask(`SELECT c.day FROM periods p JOIN calendar c ON c.day <= p.today
+    WHERE p.period = 'this week' ORDER BY c.day DESC LIMIT 10`)
+  expect(days).toEqual(last.reverse())
+})
+
 describe.each(files)('$name', file => {
   const recount = RECOUNTS[file.name]
 
