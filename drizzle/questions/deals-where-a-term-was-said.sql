@@ -5,7 +5,9 @@
 --   period   when the meetings were
 --
 -- mentions counts entries of transcripts, each once however often the term is in it. Deals of which nothing says whether
--- they are open are here too: see outcome. Meetings that are withheld have no text.
+-- they are open are here too: see outcome. Meetings that are withheld have no text. SQLite tells capital from small
+-- letters outside ASCII, such as Ü and ü, and the other engines do not: write _ for such a letter to find both, as in
+-- '%_bernahme%', or use parley search, which finds either.
 WITH parameters AS (SELECT '%other vendors%' AS term, 'last 365 days' AS period),
 said AS (
   SELECT r.record_id, count(DISTINCT t.meeting_id) AS meetings, count(*) AS mentions, max(r.day) AS last_said

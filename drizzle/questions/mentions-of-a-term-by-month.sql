@@ -6,7 +6,9 @@
 --
 -- An entry of a transcript counts once, however often the term is in it. by_contacts: of these, entries whose speaker
 -- the API names as a contact. meetings: those with a mention; percent is of the meetings with a transcript. The text of
--- every transcript is read: parley search finds a term faster.
+-- every transcript is read: parley search finds a term faster. SQLite tells capital from small letters outside ASCII,
+-- such as Ü and ü, and the other engines do not: write _ for such a letter to find both, as in '%_bernahme%', or use
+-- parley search, which finds either.
 WITH parameters AS (SELECT '%other vendors%' AS term, 'last 12 months' AS period),
 said AS (
   SELECT t.meeting_id, count(*) AS mentions, count(t.contact_id) AS by_contacts

@@ -57,6 +57,20 @@ describe.each(questionFiles())('$name', file => {
   })
 })
 
+test.each(questionFiles().filter(({ sql }) => sql.includes(' LIKE ')))(
+  'the term that $name has for letters outside ASCII finds both cases in DuckDB and SQLite',
+  async ({ sql }) => {
+    const [, term, condition] =
+      /outside ASCII.*?'(%_.*?)'.* ON (\S+ LIKE \S+)/s.exec(sql.replaceAll('\n-- ', ' ')) ?? []
+    const asked = `SELECT t.text FROM (SELECT '${term}' AS term) q
+      JOIN (SELECT 'Die Übernahme' AS text UNION ALL SELECT 'die übernahme' UNION ALL SELECT 'die Angabe') t ON ${condition}
+      ORDER BY t.text`
+    const both = [{ text: 'Die Übernahme' }, { text: 'die übernahme' }]
+    expect(sqlite.prepare(asked).all()).toEqual(both)
+    expect(await answerOf(connection, asked)).toEqual(both)
+  },
+)
+
 interface OssieMetric {
   name: string
   expression: { dialects: readonly { expression: string }[] }
