@@ -45,7 +45,8 @@ export const COLUMN_VALUES: DescribedTable = reportTable(
     recounts: [
       {
         about: 'its numbers are those of the live rows',
-        columns: ['table_name', 'column_name', 'value', 'rows'],
+        key: ['table_name', 'column_name', 'value'],
+        values: ['rows'],
         ours: `SELECT c.table_name, c.column_name, c.value, c.rows FROM column_values c JOIN (${COUNTED.join(' UNION ALL ')}) t ON t.name = c.table_name`,
         base: `SELECT * FROM (${COUNTS.join(' UNION ALL ')}) WHERE (t, c) IN (SELECT table_name, column_name FROM column_values)`,
       },

@@ -101,14 +101,15 @@ const RECORD: Readonly<Record<string, ColumnLine>> = {
 const CONVERSATIONS_RECOUNTS: readonly Recount[] = [
   {
     about: 'it has one row for each live e-mail and each live meeting',
-    columns: ['kind', 'conversation_id'],
+    key: ['kind', 'conversation_id'],
     ours: 'SELECT kind, conversation_id FROM conversations',
     base: `SELECT 'mail', header_message_id FROM messages WHERE _deleted_at IS NULL
       UNION ALL SELECT 'meeting', id FROM meetings WHERE _deleted_at IS NULL`,
   },
   {
     about: 'its days are those of the calendar',
-    columns: ['kind', 'conversation_id', 'day'],
+    key: ['kind', 'conversation_id'],
+    values: ['day'],
     ours: 'SELECT kind, conversation_id, day FROM conversations',
     base: `SELECT kind, conversation_id, (SELECT iif(d.utc_to > n.happened_at, d.day, NULL) FROM calendar d
         WHERE d.utc_from <= n.happened_at ORDER BY d.utc_from DESC LIMIT 1) FROM conversations n`,
@@ -116,7 +117,8 @@ const CONVERSATIONS_RECOUNTS: readonly Recount[] = [
   {
     // What meetings say of people without an address is not counted again.
     about: 'it is external with a person of theirs, and an e-mail only then',
-    columns: ['kind', 'conversation_id', 'is_external'],
+    key: ['kind', 'conversation_id'],
+    values: ['is_external'],
     ours: 'SELECT kind, conversation_id, is_external FROM conversations',
     base: `SELECT c.kind, c.conversation_id, CASE WHEN max(p.side = 'theirs') THEN 1 WHEN c.kind = 'meeting' THEN c.is_external
         WHEN min(p.side <> 'unknown') AND NOT EXISTS (SELECT 1 FROM message_participants n
@@ -132,7 +134,7 @@ const address = (column: string, from: string) =>
 const PEOPLE_RECOUNTS: readonly Recount[] = [
   {
     about: 'it has one row for each address of members, contacts, live e-mails and live meetings',
-    columns: ['person_id'],
+    key: ['person_id'],
     ours: 'SELECT person_id FROM people',
     base: [
       address('email', 'members WHERE true'),
@@ -147,7 +149,8 @@ const PEOPLE_RECOUNTS: readonly Recount[] = [
   },
   {
     about: 'members are ours',
-    columns: ['person_id', 'side'],
+    key: ['person_id'],
+    values: ['side'],
     ours: `SELECT person_id, side FROM people WHERE person_id IN (${address('email', 'members WHERE true')})`,
     base: `SELECT person_id, 'ours' FROM people WHERE person_id IN (${address('email', 'members WHERE true')})`,
   },
@@ -162,7 +165,8 @@ const LATER_MAILS = `SELECT happened_at, _thread, side, min(iif(side = 'ours', h
 const QUESTIONS_RECOUNTS: readonly Recount[] = [
   {
     about: 'each e-mail is in one run, which ends with the next e-mail of the other side',
-    columns: ['last_asked_at', '_thread', 'side', 'answered_at'],
+    key: ['last_asked_at', '_thread', 'side'],
+    values: ['answered_at'],
     ours: `SELECT l.happened_at, l._thread, l.side, r.happened_at FROM _mail_questions q
       JOIN conversations l ON l._id = q.last_asked LEFT JOIN conversations r ON r._id = q.answered`,
     base: `SELECT happened_at, _thread, side, answered_at FROM (SELECT happened_at, _thread, side,
@@ -174,7 +178,7 @@ const QUESTIONS_RECOUNTS: readonly Recount[] = [
 const PAIRS_RECOUNTS: readonly Recount[] = [
   {
     about: 'its direct pairs are those of the activities',
-    columns: ['object', 'record_id', 'kind', 'conversation_id'],
+    key: ['object', 'record_id', 'kind', 'conversation_id'],
     ours: "SELECT object, record_id, kind, conversation_id FROM record_conversations WHERE how = 'direct'",
     base: `SELECT l.context_type, l.context_id, 'mail', k.mail_id FROM activities a JOIN activity_links l ON l.activity_id = a.id
       JOIN message_copies k ON k.id = a.source_id JOIN messages m ON m.header_message_id = k.mail_id
@@ -192,7 +196,8 @@ export const FOLLOWED_DAY =
 const RECORD_ACTIVITY_RECOUNTS: readonly Recount[] = [
   {
     about: 'its counts are those of record_conversations',
-    columns: ['object', 'record_id', 'meetings', 'mails', 'last_day'],
+    key: ['object', 'record_id'],
+    values: ['meetings', 'mails', 'last_day'],
     ours: 'SELECT object, record_id, meetings, mails, last_day FROM record_activity',
     base: `SELECT object, record_id, count(CASE WHEN kind = 'meeting' THEN 1 END), count(CASE WHEN kind = 'mail' THEN 1 END), max(CASE WHEN day <= ${FOLLOWED_DAY} THEN day END)
       FROM record_conversations GROUP BY object, record_id`,

@@ -54,7 +54,8 @@ export function describedCrmTables(object: CrmObjectDescription): DescribedTable
       recounts: [
         {
           about: `it has the rows of \`crm_records\` of the object \`${name}\``,
-          columns: ['id', '_deleted_at'],
+          key: ['id'],
+          values: ['_deleted_at'],
           ours: `SELECT id, _deleted_at FROM ${quoted(table, '"')}`,
           base: `SELECT id, _deleted_at FROM crm_records WHERE object = ${quoted(name, "'")}`,
         },

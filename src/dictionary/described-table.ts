@@ -42,8 +42,10 @@ export interface DescribedColumn {
 export interface Recount {
   /** What is compared, as it follows the table's name: `has one row for each live copy`. */
   about: string
-  /** The columns of both queries, in the same order. The first columns identify a row. */
-  columns: readonly string[]
+  /** The first columns of both queries, which identify a row. */
+  key: readonly string[]
+  /** The columns that follow, which are compared. */
+  values?: readonly string[]
   /** SQL over the table itself. */
   ours: string
   /** SQL over those other tables. */

@@ -72,7 +72,7 @@ const RECORD = { refersTo: ['crm_records.id'], resolves: true } as const
 /** The test that the view has each live record of the object that the settings or a guess name. */
 const liveRecords = (role: string): Recount => ({
   about: 'it has one row for each live record of the object',
-  columns: [`${role}_id`],
+  key: [`${role}_id`],
   ours: `SELECT ${role}_id FROM ${role === 'company' ? 'companies' : `${role}s`}`,
   base: `SELECT id FROM crm_records WHERE _deleted_at IS NULL
     AND object = (SELECT value FROM report_settings WHERE name = 'crm.${role}.object')`,
@@ -166,20 +166,23 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
       recounts: [
         {
           about: 'each day ends when the next begins',
-          columns: ['day', 'utc_to'],
+          key: ['day'],
+          values: ['utc_to'],
           ours: 'SELECT day, utc_to FROM calendar WHERE day < (SELECT max(day) FROM calendar)',
           base: 'SELECT c.day, n.utc_from FROM calendar c JOIN calendar n ON n.day_number = c.day_number + 1',
         },
         {
           about: 'its workdays are those of the settings',
-          columns: ['day', 'is_workday'],
+          key: ['day'],
+          values: ['is_workday'],
           ours: 'SELECT day, is_workday FROM calendar',
           base: `SELECT day, day NOT IN (${listOf('reporting.holidays')}) AND '["${WEEKDAYS.join('","')}"]' ->> (weekday - 1)
             IN (${listOf('reporting.workdays')}) FROM calendar`,
         },
         {
           about: 'its working hours are those of the days before',
-          columns: ['day', 'hours'],
+          key: ['day'],
+          values: ['hours'],
           ours: 'SELECT day, round(work_hours_before, 4) FROM calendar',
           base: `SELECT day, round(coalesce(sum(coalesce(julianday(work_to) - julianday(work_from), 0) * 24)
             OVER (ORDER BY day ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0), 4) FROM calendar`,

@@ -147,13 +147,15 @@ function recountsOf({ name }: Table): Recount[] {
     const isPart = partKey.map(column => `p.${column} IS NOT NULL`).join(' AND ')
     const merged: Recount = {
       about: `\`${count}\` is the number of live rows of \`${from}\``,
-      columns: [mergedKey, count],
+      key: [mergedKey],
+      values: [count],
       ours: `SELECT ${mergedKey}, ${count} FROM ${into} WHERE _deleted_at IS NULL`,
       base: `SELECT ${groupBy}, count(*) FROM ${from} WHERE _deleted_at IS NULL GROUP BY 1`,
     }
     const merge: Recount = {
       about: `the number of rows is that of the distinct rows of \`${parts.from}\` whose owner is live`,
-      columns: [partsKey, 'rows'],
+      key: [partsKey],
+      values: ['rows'],
       ours: `SELECT ${partsKey}, count(*) FROM ${parts.into} GROUP BY 1`,
       base: `SELECT m, count(*) FROM (SELECT DISTINCT o.${groupBy} AS m, ${partKey.map(column => `p.${column}`).join(', ')}
         FROM ${from} o JOIN ${parts.from} p ON p.${ownerKey} = o.${key} WHERE o._deleted_at IS NULL AND ${isPart}) GROUP BY 1`,

@@ -35,7 +35,7 @@ const NOT_OVER = 'It is the present one.'
 const NO_DAY = 'The calendar does not reach that far.'
 
 const COMMON = [
-  ...['deal_id', 'pipeline_id', 'stage_id', 'stage', 'amount', 'currency', 'close_date', 'owner_id'],
+  ...['pipeline_id', 'stage_id', 'stage', 'amount', 'currency', 'close_date', 'owner_id'],
   ...['forecast_category', 'outcome'],
 ]
 
@@ -48,9 +48,10 @@ export const DEAL_VERSIONS: DescribedTable = reportTable(
     recounts: [
       {
         about: 'the present versions are those of deals',
-        columns: COMMON,
-        ours: `SELECT ${COMMON.join(', ')} FROM deal_versions WHERE to_at IS NULL AND outcome <> 'gone'`,
-        base: `SELECT ${COMMON.join(', ')} FROM deals`,
+        key: ['deal_id'],
+        values: COMMON,
+        ours: `SELECT deal_id, ${COMMON.join(', ')} FROM deal_versions WHERE to_at IS NULL AND outcome <> 'gone'`,
+        base: `SELECT deal_id, ${COMMON.join(', ')} FROM deals`,
       },
     ],
     label: 'stage',

@@ -148,6 +148,20 @@ describe('a warehouse that is not as its descriptions promise', () => {
     ])
   })
 
+  test('each row that differs from the base tables counts once, and is named by its whole key', () => {
+    const three =
+      "CREATE TABLE moved AS SELECT kind, conversation_id FROM conversations WHERE kind = 'mail' LIMIT 3"
+    const isMoved = '(kind, conversation_id) IN (SELECT kind, conversation_id FROM moved)'
+    const { db } = changed(`${three}; UPDATE conversations SET day = date(day, '+1 day') WHERE ${isMoved}`)
+    const keys = db.prepare("SELECT kind || ' / ' || conversation_id FROM moved").pluck().all()
+    expect(findingsIn(db)).toContainEqual(
+      expect.objectContaining({
+        found: expect.stringMatching(/days are those of the calendar\. 3 rows differ: mail \/ /),
+        data: expect.objectContaining({ rows: 3, keys: expect.arrayContaining(keys) }),
+      }),
+    )
+  })
+
   test.each([
     ['mail_questions', 'DELETE FROM _mail_questions WHERE answered IS NOT NULL'],
     ['conversations', "UPDATE people SET side = 'ours'"],
@@ -259,7 +273,7 @@ test('a table that is added to the descriptions is tested without other code', (
       recounts: [
         {
           about: 'every room has seats.',
-          columns: ['building', 'room'],
+          key: ['building', 'room'],
           ours: 'SELECT DISTINCT building, room FROM seats',
           base: 'SELECT building, room FROM rooms',
         },
@@ -285,7 +299,7 @@ test('a table that is added to the descriptions is tested without other code', (
     ['values', 'rooms', ['B / 2']],
     // Both columns name one room: room 2 is in another building.
     ['references', 'seats', ['2']],
-    ['sums', 'seats', ['A', 'B']],
+    ['sums', 'seats', ['A / 2', 'B / ']],
   ])
 })
 

@@ -195,11 +195,11 @@ const tableIn = (target: string): string => target.slice(0, target.lastIndexOf('
 const columnIn = (target: string): string => target.slice(target.lastIndexOf('.') + 1)
 
 /** Compares `ours` and `base` as sets, so that NULL equals NULL. A row that differs is in both differences. */
-function recountTest(table: DescribedTable, { about, columns, ours, base }: Recount): DataTest {
-  const [key = ''] = columns
-  const named = table.columns.some(({ name, isContent }) => name === key && isContent) ? [] : [key]
+function recountTest(table: DescribedTable, { about, key, values = [], ours, base }: Recount): DataTest {
+  const named = key.filter(name => table.columns.some(column => column.name === name && !column.isContent))
+  const columns = [...key, ...values]
   const differing = `WITH o(${list(columns)}) AS (${ours}), b(${list(columns)}) AS (${base})
-    SELECT DISTINCT ${quote(key)} FROM (
+    SELECT DISTINCT ${list(key)} FROM (
       SELECT * FROM (SELECT * FROM o EXCEPT SELECT * FROM b)
       UNION ALL SELECT * FROM (SELECT * FROM b EXCEPT SELECT * FROM o))`
   return {
