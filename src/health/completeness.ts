@@ -47,10 +47,13 @@ export function completeSentence({ complete_as_of: at, chosen, unread, since }: 
     const names = unread.length === CATALOG.length ? 'every resource' : unread.join(', ')
     return `The data${ofResources(chosen)} are not complete yet: parley has not read the whole history of ${names}.`
   }
-  const except =
-    since === null ? '' : `, except items from before ${since.replace('T00:00:00.000Z', '')} (sync.since)`
+  const except = since === null ? '' : `, except items ${fromBefore(since)}`
   return `The data${ofResources(chosen)} are complete as of ${at}${except}.`
 }
+
+/** What `sync.since` leaves out. */
+export const fromBefore = (since: string): string =>
+  `from before ${since.replace('T00:00:00.000Z', '')} (sync.since)`
 
 /** Which resources a statement is about; empty for all. */
 function ofResources(names: readonly ResourceName[]): string {

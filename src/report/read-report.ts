@@ -1,7 +1,8 @@
 import { isoInstant } from '../base/clock.ts'
 import { errorCode } from '../base/errors.ts'
-import { readQuestions } from '../dictionary/questions.ts'
-import { completeSentence } from '../health/completeness.ts'
+import type { ResourceName } from '../declare/resource-names.ts'
+import { type Question, readQuestions } from '../dictionary/questions.ts'
+import { completeSentence, fromBefore } from '../health/completeness.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { onlyRow } from '../store/database/statements.ts'
 import { workspaceOf } from '../store/file/workspace.ts'
@@ -10,9 +11,21 @@ import { foreignReportObjects, reportTablesIn } from '../store/reporting/derived
 import { type ReportGuess, readGuesses } from '../store/reporting/guessed-settings.ts'
 import { reportProblems } from '../store/reporting/report-settings.ts'
 import { waitingKeys } from '../store/reporting/waiting-keys.ts'
-import { inOneRead, isWarehouse, noWarehouseError, readCompleteness } from '../store/status/status.ts'
+import {
+  type Completeness,
+  inOneRead,
+  isWarehouse,
+  noWarehouseError,
+  readCompleteness,
+} from '../store/status/status.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
-import { REPORT_SECTIONS, type ReportFacts, type ReportRow, type SectionPlan } from './sections.ts'
+import {
+  type ChartPlan,
+  REPORT_SECTIONS,
+  type ReportFacts,
+  type ReportRow,
+  type SectionPlan,
+} from './sections.ts'
 
 /** What `parley report --json` prints. All figures are read in one transaction, so they are of one instant. */
 export interface ReportFigures {
@@ -71,9 +84,10 @@ export function readReport(db: Sqlite, now: number): ReportFigures {
       since: completeness.since,
     }
     const sections = REPORT_SECTIONS.map(plan => {
-      const { question: asks = '', sql = '' } = questions.get(plan.question) ?? {}
+      const { question: asks = '', sql = '', parameters = [] } = questions.get(plan.question) ?? {}
       const { question, title, reads } = plan
-      return { question, asks, title, ...answer(db, plan, { sql, facts, lacking: lacks[reads] }), sql }
+      const asked = { sql, parameters, facts, completeness, lacking: lacks[reads] }
+      return { question, asks, title, ...answer(db, plan, asked), sql }
     })
     return {
       workspace: workspaceOf(db)?.id ?? null,
@@ -88,6 +102,13 @@ export function readReport(db: Sqlite, now: number): ReportFigures {
   })
 }
 
+interface SectionContext extends Pick<Question, 'sql' | 'parameters'> {
+  facts: ReportFacts
+  completeness: Completeness
+  /** Why the tables are missing. */
+  lacking: string | undefined
+}
+
 type SectionAnswer = Pick<ReportSection, 'sentence' | 'missing' | 'notes' | 'columns' | 'rows'>
 
 const NOTHING = { sentence: null, notes: [], columns: [], rows: [] }
@@ -95,15 +116,26 @@ const NOTHING = { sentence: null, notes: [], columns: [], rows: [] }
 function answer(
   db: Sqlite,
   plan: SectionPlan,
-  { sql, facts, lacking }: { sql: string; facts: ReportFacts; lacking: string | undefined },
+  { sql, parameters, facts, completeness, lacking }: SectionContext,
 ): SectionAnswer {
   if (lacking !== undefined) return { ...NOTHING, missing: lacking }
   try {
     const statement = db.prepare<unknown[], ReportRow>(sql)
     const columns = statement.columns().map(({ name }) => name)
     const rows = statement.all()
-    const [sentence, notes] = [plan.headline(rows, facts), notesOf(db, plan, { rows, facts })]
-    return { sentence, missing: null, notes, columns, rows }
+    const unread = unreadNote(plan, completeness)
+    const hasFigures = rows.some(row => plan.charts.some(chart => hasFigure(chart, row)))
+    return {
+      // A zero would only count what was not read.
+      sentence: unread === undefined || hasFigures ? plan.headline(rows, facts) : null,
+      missing: null,
+      notes: [
+        ...[unread, sinceNote(db, plan, { parameters, completeness })].filter(note => note !== undefined),
+        ...notesOf(db, plan, { rows, facts }),
+      ],
+      columns,
+      rows,
+    }
   } catch (error) {
     if (errorCode(error) !== 'SQLITE_ERROR') throw error
     return {
@@ -111,6 +143,35 @@ function answer(
       missing: `The question failed: ${error instanceof Error ? error.message : error}. Run parley backfill, or restart parley daemon, so that this version upgrades the file.`,
     }
   }
+}
+
+function hasFigure(chart: ChartPlan, row: ReportRow): boolean {
+  if (chart.kind === 'bars') return chart.has(row)
+  const columns = chart.value === undefined ? Object.keys(chart.names) : [chart.value]
+  return columns.some(column => Number(row[column] ?? 0) !== 0)
+}
+
+/** What the section counts and parley does not read, as a sentence; undefined when it reads all of it. */
+function unreadNote({ counts = {} }: SectionPlan, { chosen }: Completeness): string | undefined {
+  const unread = Object.entries(counts).flatMap(([resource, words]) =>
+    chosen.includes(resource as ResourceName) ? [] : words,
+  )
+  if (unread.length === 0) return undefined
+  const words = unread.join(', ')
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)} are not read: sync.resources, --only or --skip leaves them out.`
+}
+
+/** What `sync.since` leaves out of the period of the section, as a sentence. */
+function sinceNote(
+  db: Sqlite,
+  { counts }: SectionPlan,
+  { parameters, completeness: { since } }: Pick<SectionContext, 'parameters' | 'completeness'>,
+): string | undefined {
+  const period = parameters.find(({ name }) => name === 'period')
+  if (counts === undefined || period === undefined || since === null) return undefined
+  const begins = `SELECT 1 FROM periods WHERE period = ${period.value} AND from_day < ?`
+  const isCut = db.prepare(begins).get(since) !== undefined
+  return isCut ? `Nothing ${fromBefore(since)} is counted.` : undefined
 }
 
 function notesOf(

@@ -1,3 +1,5 @@
+import type { ResourceName } from '../declare/resource-names.ts'
+import { fromBefore } from '../health/completeness.ts'
 import { countText } from '../terminal/wording.ts'
 import { numberText } from './chart.ts'
 
@@ -21,6 +23,8 @@ export interface SectionPlan {
   title: string
   /** The tables that the question reads. */
   reads: 'deals' | 'conversations'
+  /** The resources without which it counts too little, in the words of the report. */
+  counts?: Readonly<Partial<Record<ResourceName, string>>>
   charts: readonly ChartPlan[]
   /** The main figure as a sentence; null where there are no figures. */
   headline(rows: readonly ReportRow[], facts: ReportFacts): string | null
@@ -195,6 +199,7 @@ export const REPORT_SECTIONS: readonly SectionPlan[] = [
     question: 'activity-by-team-and-week',
     title: 'Activity',
     reads: 'conversations',
+    counts: { teams: 'teams', messages: 'e-mails', meetings: 'meetings' },
     charts: [
       {
         kind: 'lines',
@@ -232,6 +237,7 @@ export const REPORT_SECTIONS: readonly SectionPlan[] = [
     question: 'response-times-by-month',
     title: 'Reply times',
     reads: 'conversations',
+    counts: { messages: 'e-mails' },
     charts: [
       {
         kind: 'lines',
@@ -267,6 +273,7 @@ export const REPORT_SECTIONS: readonly SectionPlan[] = [
     question: 'talk-ratio-by-month',
     title: 'Talk ratio',
     reads: 'conversations',
+    counts: { meetings: 'meetings' },
     charts: [
       {
         kind: 'lines',
@@ -303,6 +310,7 @@ export const REPORT_SECTIONS: readonly SectionPlan[] = [
     question: 'deals-without-activity',
     title: 'Silent deals',
     reads: 'conversations',
+    counts: { activities: 'activities', messages: 'e-mails', meetings: 'meetings' },
     charts: [
       {
         kind: 'bars',
@@ -323,7 +331,7 @@ export const REPORT_SECTIONS: readonly SectionPlan[] = [
       {
         count: rows => rows.filter(row => row['days_silent'] === null).length,
         says: (count, _of, { since }) =>
-          `${numberText(count)} of these deals ${count === 1 ? 'has' : 'have'} no e-mail and no meeting here${since === null ? '' : `, where activities and e-mails begin on ${since.slice(0, 10)} (sync.since)`}.`,
+          `${numberText(count)} of these deals ${count === 1 ? 'has' : 'have'} no e-mail and no meeting here${since === null ? '' : `, where items ${fromBefore(since)} are left out`}.`,
       },
       {
         count: rows => rows.filter(row => row['outcome'] === 'unknown').length,

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { DAY_MS, utcDay } from '../../src/base/clock.ts'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { reportCommand } from '../../src/commands/report.ts'
 import type { ReportFigures } from '../../src/report/read-report.ts'
@@ -179,6 +180,37 @@ describe('parley report', () => {
     expect(sections[2]?.notes).toContainEqual(
       expect.stringMatching(/^Of \d+ conversations of the last 365 days nothing says whether/),
     )
+  })
+
+  test('what is not read is no zero: the sections that would count it say so', async () => {
+    const env = { PARLEY_SYNC_RESOURCES: 'members,teams,crm_records' }
+    const { sections } = await reportOf(await backfilled(untilTheEnd, { deals: 20, env }))
+    const left = 'not read: sync.resources, --only or --skip leaves them out.'
+    const told = sections.map(({ title, sentence, notes }) => [title, sentence, notes[0]])
+    expect(told).toEqual(
+      expect.arrayContaining([
+        ['Activity', null, `E-mails, meetings are ${left}`],
+        ['Reply times', null, `E-mails are ${left}`],
+        ['Talk ratio', null, `Meetings are ${left}`],
+        ['Silent deals', null, `Activities, e-mails, meetings are ${left}`],
+      ]),
+    )
+    expect(sections[0]?.sentence).toMatch(/ open: /)
+    expect(sections[1]?.rows).not.toEqual([])
+  })
+
+  test('sections whose period begins before sync.since say what they do not count', async () => {
+    const end = Date.parse((await reportOf(place)).complete_as_of ?? '')
+    const day = (ago: number) => utcDay(end - ago * DAY_MS)
+    const told = async (since: string) => {
+      const env = { PARLEY_SYNC_SINCE: since }
+      const { sections } = await reportOf(await backfilled(untilTheEnd, { meetings: 30, env }))
+      const note = `Nothing from before ${since} (sync.since) is counted.`
+      return sections.flatMap(({ title, notes }) => (notes.includes(note) ? title : []))
+    }
+    expect(await told(day(20))).toEqual(['Activity', 'Reply times', 'Talk ratio'])
+    expect(await told(day(200))).toEqual(['Reply times', 'Talk ratio'])
+    expect(await told(day(900))).toEqual([])
   })
 
   test('changes that the tables do not have yet are said at the top', async () => {

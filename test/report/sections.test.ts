@@ -77,11 +77,11 @@ describe('what a section does not know', () => {
       expect(sectionOf(question).headline([], facts)).toBe('There are no deals.')
   })
 
-  test('deals without a conversation are said to have none here, and since when there are any', () => {
+  test('deals without a conversation are said to have none here, and what sync.since leaves out', () => {
     const [note] = sectionOf('deals-without-activity').notes
     expect(note?.says(1, 0, FACTS)).toBe('1 of these deals has no e-mail and no meeting here.')
     expect(note?.says(33, 0, { ...FACTS, since: '2026-06-01T00:00:00.000Z' })).toBe(
-      '33 of these deals have no e-mail and no meeting here, where activities and e-mails begin on 2026-06-01 (sync.since).',
+      '33 of these deals have no e-mail and no meeting here, where items from before 2026-06-01 (sync.since) are left out.',
     )
   })
 })
