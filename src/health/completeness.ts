@@ -2,7 +2,7 @@ import { MINUTE_MS } from '../base/clock.ts'
 import { CATALOG } from '../catalog/catalog.ts'
 import type { ResourceName } from '../declare/resource-names.ts'
 import type { ResourceFacts, StatusReport } from '../store/status/report.ts'
-import type { Completeness } from '../store/status/status.ts'
+import { type Completeness, readStateOf } from '../store/status/status.ts'
 import { clockText } from '../terminal/wording.ts'
 
 /** The resources whose newest end is polled. */
@@ -21,9 +21,18 @@ export function completenessText(
   resources: readonly ResourceFacts[],
   { writer, now }: Pick<StatusReport, 'writer'> & { now: number },
 ): { text: string; detail: string | null } {
-  const offered = resources.filter(({ state }) => state !== 'unavailable')
-  const complete = oldest(offered.map(({ complete_as_of: at }) => at)) ?? '-'
-  const here = `everything published${ofResources(resources.map(({ resource }) => resource))} before ${clockText(complete, now)}${leftOut(offered)} is`
+  const names = resources.map(({ resource }) => resource)
+  const { unread } = readStateOf(resources)
+  const read = resources.filter(({ resource }) => !unread.includes(resource))
+  const { complete_as_of: complete, since } = readStateOf(read)
+  if (complete === null) {
+    if (unread.length === 0)
+      return { text: `This workspace does not offer ${names.join(', ')}`, detail: null }
+    const detail = 'Spans that became due after the first read are still to be read'
+    return { text: `Not everything${ofResources(unread)} is here yet`, detail }
+  }
+  const left = since === null ? '' : `${exceptBefore(since)},`
+  const here = `everything published${ofResources(names.filter(name => !unread.includes(name)))} before ${clockText(complete, now)}${left} is`
   if (writer?.running !== true) {
     const detail =
       'No process reads at the moment. parley backfill reads what is new, and parley daemon keeps reading'
@@ -31,9 +40,8 @@ export function completenessText(
   }
   if (writer.command === 'backfill')
     return { text: `Reading what is new: ${here} already here`, detail: null }
-  const timelines = offered.filter(({ resource }) => TIMELINES.includes(resource))
-  const fresh = oldest(timelines.map(({ fresh_as_of: at }) => at))
-  if (fresh === undefined || Date.parse(fresh) - Date.parse(complete) < SAME_MS)
+  const { fresh_as_of: fresh } = readStateOf(resources.filter(({ resource }) => TIMELINES.includes(resource)))
+  if (fresh === null || Date.parse(fresh) - Date.parse(complete) < SAME_MS)
     return { text: `Up to date: ${here} here`, detail: 'Nothing to do' }
   return {
     text: `Up to date: what is new until ${clockText(fresh, now)} is here`,
@@ -47,7 +55,7 @@ export function completeSentence({ complete_as_of: at, chosen, unread, since }: 
     const names = unread.length === CATALOG.length ? 'every resource' : unread.join(', ')
     return `The data${ofResources(chosen)} are not complete yet: parley has not read the whole history of ${names}.`
   }
-  const except = since === null ? '' : `, except items ${fromBefore(since)}`
+  const except = since === null ? '' : exceptBefore(since)
   return `The data${ofResources(chosen)} are complete as of ${at}${except}.`
 }
 
@@ -55,20 +63,10 @@ export function completeSentence({ complete_as_of: at, chosen, unread, since }: 
 export const fromBefore = (since: string): string =>
   `from before ${since.replace('T00:00:00.000Z', '')} (sync.since)`
 
+const exceptBefore = (since: string): string => `, except items ${fromBefore(since)}`
+
 /** Which resources a statement is about; empty for all. */
 function ofResources(names: readonly ResourceName[]): string {
   if (names.length === CATALOG.length) return ''
   return ` of ${names.length > 3 ? `${names.length} resources` : names.join(', ')}`
-}
-
-/** What a first read that is over did not read: items from before `sync.since`, also details of their meetings. */
-function leftOut(offered: readonly ResourceFacts[]): string {
-  const isCut = offered.some(
-    ({ resource, complete_as_of: at }) => at === null && TIMELINES.includes(resource),
-  )
-  return isCut ? ', except items from before sync.since,' : ''
-}
-
-function oldest(instants: readonly (string | null)[]): string | undefined {
-  return instants.filter(at => at !== null).sort()[0]
 }

@@ -382,6 +382,7 @@ const BUSY: StatusReport = {
     rejected: 1,
     last_success_at: before(30),
     next_run_at: before(index * 40 - 100),
+    read_since: null,
     arrival_lag:
       resource === 'messages'
         ? { rows: 1000, median_seconds: 0.4, p99_seconds: 7260, longest_seconds: 35_000_000 }

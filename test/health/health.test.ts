@@ -407,13 +407,40 @@ describe('the verdict', () => {
     expect(text({ chosen_resources: ['members', 'teams', 'playbooks', 'messages'] })).toBe(
       'Up to date: everything published of 4 resources before 11:59:00 UTC is here',
     )
-    const made = report()
-    const resources = made.resources.map(one =>
-      one.resource === 'activities' || one.resource === 'messages' ? { ...one, complete_as_of: null } : one,
-    )
-    expect(text({ resources })).toBe(
-      'Up to date: everything published before 11:59:00 UTC, except items from before sync.since, is here',
-    )
+  })
+
+  describe('the verdict where activities and messages have no instant', () => {
+    const CUT = ['activities', 'messages'] as const
+    const cut = (changes: Partial<ResourceReport>, ...names: readonly ResourceReport['resource'][]) =>
+      report().resources.map(one =>
+        names.includes(one.resource) ? { ...one, complete_as_of: null, ...changes } : one,
+      )
+    const read_since = { since: '2026-01-01T00:00:00.000Z', complete_as_of: FRESH }
+    const text = (
+      resources: readonly ResourceReport[],
+      chosen_resources: readonly ResourceReport['resource'][] = RESOURCE_NAMES,
+    ) => verdict({ resources, chosen_resources }).text
+
+    test('with sync.since it says what is left out, also when nothing else was chosen', () => {
+      const resources = cut({ read_since }, ...CUT)
+      expect([text(resources), text(resources, CUT)]).toEqual([
+        'Up to date: everything published before 11:59:00 UTC, except items from before 2026-01-01 (sync.since), is here',
+        'Up to date: everything published of activities, messages before 11:59:00 UTC, except items from before 2026-01-01 (sync.since), is here',
+      ])
+    })
+
+    test('where a span became due after the first read, it leaves the resource out', () => {
+      expect([text(cut({}, 'messages'), CUT), text(cut({}, 'messages'), ['messages'])]).toEqual([
+        'Up to date: everything published of activities before 11:59:00 UTC is here',
+        'Not everything of messages is here yet',
+      ])
+    })
+
+    test('where the workspace does not offer them, it says so', () => {
+      expect(text(cut({ state: 'unavailable' }, ...CUT), CUT)).toBe(
+        'This workspace does not offer activities, messages',
+      )
+    })
   })
 
   test('the sentence of a copy says what it is about, what sync.since leaves out, and what is not read', () => {

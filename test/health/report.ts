@@ -31,6 +31,7 @@ const healthy = (resource: ResourceReport['resource']): ResourceReport => ({
   rejected_since: null,
   by_state: null,
   arrival_lag: null,
+  read_since: null,
 })
 
 /** A warehouse that is up to date, with these differences; `members` has those of `row`. */

@@ -19,7 +19,7 @@ import { type HealthVerdict, problemVerdict } from '../../health/verdict.ts'
 import { PROBLEM_LABELS } from '../../health/wording.ts'
 import { refuseHeldWorkspace } from '../../store/file/workspace.ts'
 import { type ResourceFacts, readUncountedReport, type StatusReport } from '../../store/status/report.ts'
-import { statusInstants } from '../../store/status/status.ts'
+import { readStateOf } from '../../store/status/status.ts'
 import { fitTable, indentedNote, type RankedColumn } from '../../terminal/table.ts'
 import { countText, relativeTime, wrapText } from '../../terminal/wording.ts'
 import { DATABASE_ONLY } from '../base/command.ts'
@@ -249,7 +249,7 @@ function fleetColumns(now: number): RankedColumn<FleetRow>[] {
   const chosen = ({ report }: FleetRow) =>
     (report?.resources ?? []).filter(({ resource }) => report?.chosen_resources.includes(resource))
   const newest = (row: FleetRow) =>
-    statusInstants(chosen(row).filter(({ resource }) => TIMELINES.includes(resource)))
+    readStateOf(chosen(row).filter(({ resource }) => TIMELINES.includes(resource)))
   const troubled = (row: FleetRow) =>
     chosen(row).filter(({ state }) => state === 'failing' || state === 'on hold')
   return [
@@ -259,7 +259,7 @@ function fleetColumns(now: number): RankedColumn<FleetRow>[] {
     { title: 'fresh as of', cell: row => relativeTime(newest(row).fresh_as_of, now) },
     {
       title: 'complete as of',
-      cell: row => relativeTime(statusInstants(chosen(row)).complete_as_of, now),
+      cell: row => relativeTime(readStateOf(chosen(row)).complete_as_of, now),
       rank: 1,
     },
     {

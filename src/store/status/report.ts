@@ -19,6 +19,7 @@ import { META, readNote } from '../sync/meta.ts'
 import type { PublicationAttempt, PublicationHistory, PublishingNote } from '../sync/publications.ts'
 import {
   type CountedColumn,
+  type ReadSince,
   type ResourceTroubles,
   readStatus,
   readUncounted,
@@ -181,6 +182,8 @@ export type ResourceFacts = Omit<ResourceReport, CountedColumn> & Partial<Pick<R
 interface ResourceHistory extends ResourceTroubles {
   /** Null when no row ever appeared in a span of time that had already been listed. */
   arrival_lag: LagReport | null
+  /** Null unless `sync.since` leaves out the beginning of a list of activities or messages. */
+  read_since: ReadSince | null
 }
 
 export interface StatusQuestion {
@@ -222,7 +225,7 @@ function reportOf<Row extends UncountedRow>(
   { now, daemon }: Pick<StatusQuestion, 'now' | 'daemon'>,
 ): StatusReport<Row & ResourceHistory> {
   const writer = writerOf(status) ?? null
-  const { database, resources, troubles, arrivals, requests } = status
+  const { database, resources, troubles, readSince, arrivals, requests } = status
   const state = daemon ?? daemonOf(status, writer, now)
   const remains = storedNote<NotedRemains>(status, META.purgeRemains) ?? {}
   const isWalHeld = database.walBytes >= LARGE_WAL_BYTES || remains.wal !== undefined
@@ -250,6 +253,7 @@ function reportOf<Row extends UncountedRow>(
       state: state?.state === 'waiting' && STOPS.includes(row.state) ? 'on hold' : row.state,
       ...(troubles.get(row.resource) ?? NO_TROUBLES),
       arrival_lag: arrivals.get(row.resource) ?? null,
+      read_since: readSince.get(row.resource) ?? null,
     })),
   }
 }

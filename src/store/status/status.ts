@@ -24,6 +24,8 @@ export interface Status<Row = StatusRow> {
   database: { path: string; bytes: number; walBytes: number }
   resources: readonly Row[]
   troubles: ReadonlyMap<ResourceName, ResourceTroubles>
+  /** For the resources of which `sync.since` left out the beginning. */
+  readSince: ReadonlyMap<ResourceName, ReadSince>
   /** How late rows appeared, for the resources that ever had late rows. */
   arrivals: ReadonlyMap<ResourceName, LagReport>
   /** Pending requests of other processes. */
@@ -126,14 +128,24 @@ export function statusInstants(
   }
 }
 
-/** Up to when the chosen resources are fresh and complete, and what `sync.since` leaves out of that. */
-export interface Completeness extends StatusInstants {
-  /** The resources that `sync.resources`, `--only` or `--skip` chose. */
-  chosen: readonly ResourceName[]
-  /** The chosen resources whose history is still loading. */
+/** Up to when some resources are fresh and complete, and what `sync.since` leaves out of that. */
+export interface ReadState extends StatusInstants {
+  /** The resources that are not completely read. */
   unread: readonly ResourceName[]
   /** The instant from which on items are read where `sync.since` leaves out earlier ones, else null. */
   since: string | null
+}
+
+export interface Completeness extends ReadState {
+  /** The resources that `sync.resources`, `--only` or `--skip` chose. */
+  chosen: readonly ResourceName[]
+}
+
+/** A resource of which all items before an instant were left out. */
+export interface ReadSince {
+  since: string
+  /** Up to when its items from `since` on are complete; null while some of them are unread. */
+  complete_as_of: string | null
 }
 
 /**
@@ -149,19 +161,29 @@ const READ_SINCE = `SELECT resource, since, CASE WHEN count(*) = count(listed_at
   WHERE first_complete_at IS NOT NULL AND since <> '' AND (to_at IS NULL OR to_at > since)
   GROUP BY resource, since`
 
+function readReadSince(db: Sqlite): ReadonlyMap<ResourceName, ReadSince> {
+  const rows = db.prepare<unknown[], ReadSince & { resource: ResourceName }>(READ_SINCE).all()
+  return new Map(rows.map(({ resource, ...read }) => [resource, read]))
+}
+
 export function readCompleteness(db: Sqlite): Completeness {
   const chosen = readNote<ResourceName[]>(key => readMeta(db, key), META.chosenResources) ?? RESOURCE_NAMES
-  const readSince = new Map(
-    db
-      .prepare<unknown[], { resource: ResourceName; since: string; complete_as_of: string | null }>(
-        READ_SINCE,
-      )
-      .all()
-      .map(({ resource, ...read }) => [resource, read]),
-  )
-  const offered = readUncounted(db)
-    .filter(({ resource, state }) => chosen.includes(resource) && state !== 'unavailable')
-    .map(row => ({ row, read: row.complete_as_of === null ? readSince.get(row.resource) : undefined }))
+  const readSince = readReadSince(db)
+  const rows = readUncounted(db)
+    .filter(({ resource }) => chosen.includes(resource))
+    .map(row => ({ ...row, read_since: readSince.get(row.resource) ?? null }))
+  return { ...readStateOf(rows), chosen }
+}
+
+/** Pure. */
+export function readStateOf(
+  resources: readonly (Pick<UncountedRow, 'resource' | 'state' | keyof StatusInstants> & {
+    read_since: ReadSince | null
+  })[],
+): ReadState {
+  const offered = resources
+    .filter(({ state }) => state !== 'unavailable')
+    .map(row => ({ row, read: row.complete_as_of === null ? row.read_since : null }))
   const rows = offered.map(({ row, read }) => (read ? { ...row, complete_as_of: read.complete_as_of } : row))
   const since =
     offered
@@ -169,7 +191,7 @@ export function readCompleteness(db: Sqlite): Completeness {
       .toSorted()
       .at(-1) ?? null
   const unread = rows.flatMap(({ resource, complete_as_of: at }) => (at === null ? resource : []))
-  return { ...statusInstants(rows), chosen, unread, since }
+  return { ...statusInstants(rows), unread, since }
 }
 
 /**
@@ -245,6 +267,7 @@ function readAll<Row>(db: Sqlite, file: string, read: (db: Sqlite) => readonly R
     database: { path: file, ...databaseSizes(file) },
     resources: read(db),
     troubles: readTroubles(db),
+    readSince: readReadSince(db),
     arrivals: readArrivals(db),
     requests: readRequests(db),
     publishing: readPublishing(db, meta),
