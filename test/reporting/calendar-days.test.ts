@@ -73,6 +73,11 @@ test.each<[zone: string, day: string, from: string, to: string, localFrom?: stri
   ['Europe/Berlin', '2026-03-29', '23:00', '22:00', '00:00', '24:00'],
   ['Europe/Berlin', '2026-10-25', '22:00', '23:00', '00:00', '24:00'],
   ['America/Santiago', '2026-04-04', '17:30', '03:15', '14:30', '23:15'],
+  // They are set back from 01:00 to the begin of the same day, and forward from its begin.
+  ['America/Havana', '2026-11-01', '04:00', '05:00', '00:00', '24:00'],
+  ['America/Havana', '2026-11-01', '04:30', '05:45', '00:30', '00:45'],
+  ['America/Havana', '2026-11-01', '14:00', '23:00'],
+  ['America/Havana', '2026-03-08', '05:00', '04:00', '00:00', '24:00'],
   // They are set back by half an hour.
   ['Australia/Lord_Howe', '2026-04-05', '13:00', '07:30', '00:00', '18:00'],
   // The zone left the day out.

@@ -58,10 +58,9 @@ export function calendarDays(
     const to = beginOf(number + 1)
     const day = dayOf(number, rules)
     const bounds = { from, to }
-    const [workFrom, workTo] = [
-      instantOf(rules.workFrom, bounds, minuteOf),
-      instantOf(rules.workTo, bounds, minuteOf),
-    ]
+    // Where clocks that are set back show a minute twice, work begins at the first and ends at the last of them.
+    const workFrom = Math.min(...instantsOf(rules.workFrom, bounds, minuteOf))
+    const workTo = Math.max(...instantsOf(rules.workTo, bounds, minuteOf))
     days.push({
       ...day,
       utc_from: isoInstant(from),
@@ -77,18 +76,21 @@ export function calendarDays(
 }
 
 /**
- * When the clocks show a minute of a day. They are set forward or back at night: at the begin of the day, so that its
- * minutes are counted back from its end, or at its end. A day that the zone skipped has no minutes.
+ * When the clocks show a minute of a day, counted from its begin and back from its end: clocks are set forward or back
+ * once, near one of the two. A minute that they skip comes as long after the begin as on other days. A day that the
+ * zone skipped has no minutes.
  */
-function instantOf(
+function instantsOf(
   minute: number,
   { from, to }: { from: number; to: number },
   minuteOf: (ms: number) => number,
-): number {
-  if (to === from) return from
+): number[] {
+  if (to === from) return [from]
+  const fromBegin = from + minute * MINUTE_MS
+  if (to - from === DAY_MS) return [fromBegin]
   const fromEnd = to - DAY_MS + minute * MINUTE_MS
-  const isUsual = to - from === DAY_MS || minuteOf(fromEnd) === minute % DAY_MINUTES
-  return isUsual ? fromEnd : from + minute * MINUTE_MS
+  const shown = [fromBegin, fromEnd].filter(at => minuteOf(at) === minute % DAY_MINUTES)
+  return shown.length === 0 ? [fromBegin] : shown
 }
 
 const DAY_MINUTES = DAY_MS / MINUTE_MS
