@@ -4,8 +4,9 @@
 --   period   the month
 --
 -- as_of is the instant to quote: items about that month that were published later may be missing. A month is complete
--- when all of it was read to its end after the month was over, and nothing that belongs to it is still to be read. Items
--- that the API does not have ready yet, such as the summary of a meeting, do not count as missing.
+-- when all of it was read to its end after the month was over, and nothing that belongs to it is still to be read. What
+-- sync.since leaves out was not asked for. Items that the API does not have ready yet, such as the summary of a meeting,
+-- do not count as missing.
 WITH parameters AS (SELECT 'last month' AS period),
 asked AS (
   SELECT p.utc_from AS since, p.utc_to AS ended
@@ -19,11 +20,12 @@ meetings_to_read AS (
   FROM asked a
   JOIN live_meetings m ON (m.start_time >= a.since AND m.start_time < a.ended) OR m.start_time IS NULL
 ),
--- sync.since leaves out details of meetings as it leaves out activities.
+-- Where everything that was read is later than an instant, sync.since leaves out the rest once the first read is over.
 asked_from AS (
-  SELECT CASE WHEN count(from_at) = count(*) THEN min(from_at) END AS since
+  SELECT resource, CASE WHEN count(from_at) = count(*) THEN min(from_at) END AS since
   FROM sync_coverage
-  WHERE resource = 'activities' AND listed_at IS NOT NULL
+  WHERE listed_at IS NOT NULL
+  GROUP BY resource
 ),
 parts AS (
   SELECT s.resource, s.state, c.listed_at, c.bodies_pending AS missing,
@@ -31,16 +33,19 @@ parts AS (
     CASE WHEN c.resource IS NULL THEN a.since WHEN c.to_at < a.ended THEN c.to_at ELSE a.ended END AS to_at
   FROM asked a
   CROSS JOIN sync_status s
+  LEFT JOIN asked_from f ON f.resource = s.resource AND s.state IN ('ok', 'waiting')
   LEFT JOIN sync_coverage c ON c.resource = s.resource AND (c.from_at IS NULL OR c.from_at < a.ended)
     AND (c.to_at IS NULL OR c.to_at > a.since)
+    AND (c.listed_at IS NOT NULL OR f.since IS NULL OR c.to_at IS NULL OR c.to_at > f.since)
   WHERE s.resource IN ('activities', 'messages', 'access_logs')
   UNION ALL
   SELECT s.resource, s.state, s.complete_as_of, CASE s.resource WHEN 'transcripts' THEN r.transcripts ELSE r.details END,
     CASE WHEN s.complete_as_of IS NOT NULL AND f.since > a.since THEN f.since ELSE a.since END, a.ended
   FROM asked a
   CROSS JOIN meetings_to_read r
-  CROSS JOIN asked_from f
   CROSS JOIN sync_status s
+  -- It leaves out details of meetings as it leaves out activities.
+  LEFT JOIN asked_from f ON f.resource = 'activities'
   WHERE s.resource IN ('meetings', 'transcripts', 'playbook_results')
 ),
 placed AS (

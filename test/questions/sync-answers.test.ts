@@ -120,6 +120,27 @@ test.each([
     expect(await verdict(workspace, resource)).toBe(expected)
 })
 
+test.each([
+  ['2025-04-01T00:00:00.000Z', 'yes'],
+  ['2025-04-02T00:00:00.000Z', 'no: not all of it was asked for'],
+  ['2025-05-01T00:00:00.000Z', 'no: not all of it was asked for'],
+])('of activities and e-mails of April, with sync.since at %s, the answer is %s', async (since, expected) => {
+  for (const resource of ['activities', 'messages']) {
+    const workspace = readTo([])
+    workspace.store.db.exec(`UPDATE sync_segments SET from_at = '${since}' WHERE feed = '${resource}.list';
+      INSERT INTO sync_segments (feed, scope, to_at) VALUES ('${resource}.list', '', '${since}')`)
+    expect(await verdict(workspace, resource)).toBe(expected)
+  }
+})
+
+test('while the first read goes on, what is not listed yet is still to be read', async () => {
+  const workspace = readTo([])
+  workspace.store.db.exec(`UPDATE sync_segments SET from_at = '2025-04-02' WHERE feed = 'messages.list';
+    INSERT INTO sync_segments (feed, scope, to_at) VALUES ('messages.list', '', '2025-04-02');
+    UPDATE sync_resources SET first_complete_at = NULL WHERE resource = 'messages'`)
+  expect(await verdict(workspace, 'messages')).toBe('no: not yet read to its end')
+})
+
 test('failing resources come first, then loading ones, then those never read, each with the oldest first', async () => {
   const workspace = readTo([])
   const { db } = workspace.store
