@@ -3,7 +3,8 @@
 -- Parameters:
 --   period   when the meetings were
 --
--- Owners of meetings whose address no member has now. Meetings that are withheld have no known owner.
+-- Owners of meetings whose address no member has now. Meetings that are withheld are left out, also where their
+-- owner was read before: nothing says who attended.
 WITH parameters AS (SELECT 'last 365 days' AS period)
 SELECT o.name, count(DISTINCT c.conversation_id) AS meetings, count(DISTINCT k.company_id) AS companies,
   count(DISTINCT r.party_id) AS people,

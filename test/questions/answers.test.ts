@@ -48,6 +48,20 @@ test('a month without a term has no mentions, and only meetings with a transcrip
   ])
 })
 
+test('a meeting of a leaver counts until it is withheld, since nothing says then who attended', async () => {
+  const workspace = smallWorkspace()
+  workspace.members({ id: 'aiko', name: 'Aiko', email: 'aiko@our.example' })
+  const more = {
+    meeting_owner: { name: 'Ben', email: 'ben@our.example' },
+    attendees: [{ attendee_user_name: 'Cy', attendee_user_email: 'cy@theirs.example', is_internal: false }],
+  }
+  for (const id of ['open', 'withheld later']) workspace.meeting({ id, at: MARCH, more })
+  const ask = () => workspace.ask('meetings-of-leavers')
+  expect(only(await ask(), 'address', 'meetings')).toEqual([{ address: 'ben@our.example', meetings: 2 }])
+  workspace.store.db.exec("UPDATE meetings SET access = 'withheld' WHERE id = 'withheld later'")
+  expect(only(await ask(), 'address', 'meetings')).toEqual([{ address: 'ben@our.example', meetings: 1 }])
+})
+
 test('answers count as missing when they are NULL or on the list, whatever their letter case and full stop', async () => {
   const workspace = smallWorkspace()
   const point = (id: string, question: string) => ({ id, question })

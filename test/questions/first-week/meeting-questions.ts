@@ -16,7 +16,7 @@ const meetingsOfLeavers: Question = {
   meaning: `Meetings in the last ${MET_WITHIN} days that a person outside attended and whose owner's address belongs
 to no current member. One row for each such address. \`companies\`
 counts the companies of the people outside; \`people_without_company\` counts the people whose company is
-unknown. Meetings that cannot be read have no known owner and count nowhere. Ordered by the number of
+unknown. Meetings that cannot be read count nowhere. Ordered by the number of
 meetings, most first, then by address.`,
   key: ['address'],
   columns: ['meetings', 'companies', 'people', 'people_without_company', 'last_day', 'address'],
