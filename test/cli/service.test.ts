@@ -1,11 +1,14 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
 import {
   commandLine,
+  conflict,
   type HostFacts,
   installSteps,
   obstacle,
+  stepError,
   uninstallSteps,
 } from '../../src/commands/service/steps.ts'
 import { emptyFolder, parley } from './parley.ts'
@@ -116,6 +119,54 @@ test.for<[message: RegExp | undefined, name: string, facts: Partial<typeof FIT> 
   const found = obstacle(name, { ...FIT, ...facts })
   if (message === undefined) expect(found).toBeUndefined()
   else expect(found?.message).toMatch(message)
+})
+
+test.for<[what: string, message: RegExp | undefined, url: string | undefined, id: string | undefined]>([
+  ['the same values are accepted', undefined, 'https://api.example.com/', '42'],
+  ['values that are not given are accepted', undefined, undefined, undefined],
+  [
+    'another workspace is refused',
+    /acme\.toml has api\.workspace_id = "42", and --workspace-id is "43"/,
+    undefined,
+    '43',
+  ],
+  [
+    'another address is refused',
+    /has api\.base_url = "https:\/\/api\.example\.com", and --base-url is/,
+    'https://b.example.com',
+    '42',
+  ],
+])('of flags for settings that exist, %s', ([, message, baseUrl, workspaceId]) => {
+  const file = join(emptyFolder(), 'acme.toml')
+  writeFileSync(file, '[api]\nbase_url = "https://api.example.com"\nworkspace_id = "42"\n')
+  const found = conflict(file, { 'api.base_url': baseUrl, 'api.workspace_id': workspaceId })
+  if (message === undefined) expect(found).toBeUndefined()
+  else expect(found).toEqual({ message: expect.stringMatching(message), hint: expect.stringContaining(file) })
+})
+
+test('a flag for a setting that the file lacks is refused', () => {
+  const file = join(emptyFolder(), 'acme.toml')
+  writeFileSync(file, '[api]\n')
+  expect(conflict(file, { 'api.workspace_id': '42' })?.message).toContain('has no api.workspace_id')
+})
+
+test.for<[argv: string, status: number | null, message: RegExp, exitStatus: number]>([
+  ['/opt/parley/dist/cli.js doctor', EXIT_STATUS.refused, /^parley doctor failed/, EXIT_STATUS.refused],
+  ['/opt/parley/dist/cli.js doctor', null, /^parley doctor failed/, EXIT_STATUS.settings],
+  ['systemctl enable', 1, /^systemctl failed/, EXIT_STATUS.settings],
+])(
+  'a failed step is named, and a command of parley gives its status: %s, %s',
+  ([line, status, message, exitStatus]) => {
+    const error = stepError({ does: '', argv: line.split(' ') }, status)
+    expect(error.message).toMatch(message)
+    expect(error.exitStatus).toBe(exitStatus)
+  },
+)
+
+test('a check that fails names the files to correct', () => {
+  const steps = [...installSteps('acme', GIVEN, MACHINE)]
+  const hint = steps.find(({ argv }) => argv[1] === 'doctor')?.hint
+  expect(hint).toMatch(/\/etc\/parley\/acme\.toml.*\/etc\/parley\/acme\.key/)
 })
 
 test('a plan prints the commands and runs none', async () => {

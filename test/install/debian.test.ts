@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { emptyFolder } from '../nodes/node.ts'
 import { type SimulatorProcess, startSimulatorProcess } from '../support/simulator-process.ts'
 import { until } from '../support/until.ts'
@@ -98,6 +99,7 @@ test('uninstall stops the service and keeps the data, and install starts it agai
   )
   expect(machine.run('systemctl is-active parley@acme.service').said).toBe('inactive\n')
   expect(rowCount()).toBe(rows)
+  expect(machine.run('parley service install acme --workspace-id another').status).toBe(EXIT_STATUS.usage)
   expectDone('parley service install acme')
   expect(expectDone('systemctl is-active parley@acme.service')).toBe('active\n')
 })

@@ -7,6 +7,7 @@ import { INSTALLATION } from '../../base/installation.ts'
 import type { CommandContext, CommandDefinition } from '../base/command.ts'
 import {
   commandLine,
+  conflict,
   databasePath,
   ENABLED_FOLDER,
   type HostFacts,
@@ -15,6 +16,7 @@ import {
   type Step,
   servicesIn,
   settingsPath,
+  stepError,
   uninstallSteps,
 } from './steps.ts'
 
@@ -30,7 +32,7 @@ const PLAN = new Option('--plan', 'only print the commands')
 
 export const serviceInstallCommand: CommandDefinition<InstallOptions> = {
   description:
-    'Installs a systemd service that keeps one workspace in sync, with a daily snapshot, and starts it. Prints the commands of systemd/README.md and runs them. Settings that exist are kept. Needs root.',
+    'Installs a systemd service that keeps one workspace in sync, with a daily snapshot, and starts it. Prints the commands of systemd/README.md and runs them. Settings that exist are kept, and flags that differ from them are refused. Needs root.',
   arguments: [NAME],
   settings: [],
   options: [
@@ -55,7 +57,13 @@ export const serviceInstallCommand: CommandDefinition<InstallOptions> = {
       ],
       keyFile: apiKeyFile && resolve(context.cwd, apiKeyFile),
     }
-    runSteps(context, name, installSteps(name, given, machineFor(name)), options)
+    refuseObstacle(name, options)
+    const machine = machineFor(name)
+    const wrong = machine.hasSettings
+      ? conflict(settingsPath(name), { 'api.base_url': baseUrl, 'api.workspace_id': workspaceId })
+      : undefined
+    if (wrong !== undefined) throw refusal(wrong)
+    runSteps(context, installSteps(name, given, machine), options)
     if (options.plan) return EXIT_STATUS.done
     const next = [`parley status --database ${databasePath(name)}`, `journalctl -u parley@${name} -f`]
     context.stdout.write(
@@ -73,7 +81,8 @@ export const serviceUninstallCommand: CommandDefinition<InstallOptions> = {
   options: [PLAN],
   examples: [['parley service uninstall acme', 'stops and removes the service']],
   async run(context, { args: [name = ''], options }) {
-    runSteps(context, name, uninstallSteps(name, machineFor(name)), options)
+    refuseObstacle(name, options)
+    runSteps(context, uninstallSteps(name, machineFor(name)), options)
     if (options.plan) return EXIT_STATUS.done
     context.stdout.write(
       `\nThe settings, the key and the warehouse are still there. To delete them as well:\n  rm -r /etc/parley/${name}.* /var/lib/parley/${name}\n`,
@@ -96,16 +105,8 @@ function machineFor(name: string): HostFacts {
   }
 }
 
-/**
- * Prints each step and runs it, unless only the plan is wanted.
- * @throws StopError when a step fails; the rest is not run
- */
-function runSteps(
-  { stdout, env }: CommandContext,
-  name: string,
-  steps: Iterable<Step>,
-  { plan = false }: { plan?: boolean },
-): void {
+/** @throws StopError when a service of this program could not run; a plan needs no root */
+function refuseObstacle(name: string, { plan = false }: { plan?: boolean }): void {
   const wrong = obstacle(name, {
     platform: process.platform,
     isRoot: plan || process.geteuid?.() === 0,
@@ -113,23 +114,27 @@ function runSteps(
     hasSystemd: existsSync('/usr/bin/systemctl'),
     node: SERVICE_PATH.find(folder => existsSync(join(folder, 'node'))),
   })
-  if (wrong !== undefined)
-    throw new StopError(wrong.message, {
-      code: 'no-service',
-      hint: wrong.hint,
-      exitStatus: EXIT_STATUS.usage,
-    })
+  if (wrong !== undefined) throw refusal(wrong)
+}
+
+const refusal = ({ message, hint }: { message: string; hint: string }) =>
+  new StopError(message, { code: 'no-service', hint, exitStatus: EXIT_STATUS.usage })
+
+/**
+ * Prints each step and runs it, unless only the plan is wanted.
+ * @throws StopError when a step fails; the rest is not run
+ */
+function runSteps(
+  { stdout, env }: CommandContext,
+  steps: Iterable<Step>,
+  { plan = false }: { plan?: boolean },
+): void {
   for (const step of steps) {
     stdout.write(`# ${step.does}\n${commandLine(step)}\n`)
     if (plan) continue
     const [command = '', ...args] = step.argv
     const stdio: StdioOptions = ['inherit', step.isQuiet ? 'ignore' : 'inherit', 'inherit']
     const { status } = spawnSync(command, args, { stdio, env: { ...env, ...step.env }, cwd: '/' })
-    if (status === 0) continue
-    throw new StopError(`${command} failed, and the commands after it were not run`, {
-      code: 'service-step-failed',
-      hint: `${step.hint ?? 'Mend what it says'}. Then run parley service again: what is already done does no harm.`,
-      exitStatus: EXIT_STATUS.settings,
-    })
+    if (status !== 0) throw stepError(step, status)
   }
 }

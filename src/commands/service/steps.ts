@@ -1,5 +1,9 @@
+import { devNull } from 'node:os'
 import { dirname, join } from 'node:path'
+import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { shellWord } from '../../base/safe-text.ts'
+import { loadSettings, type SettingFlags } from '../../config/load-settings.ts'
+import { settingNamed } from '../../config/settings.ts'
 
 /** What the commands `parley service` find on the machine. */
 export interface HostFacts {
@@ -104,6 +108,7 @@ export function* installSteps(
       PARLEY_DATABASE_MODE: '0640',
       PARLEY_HTTP_LISTEN: 'off',
     },
+    hint: `Mend what it says: the settings are in ${settings}, and the key is in ${keyPath(name)}`,
   }
   yield {
     does: `starts the service and its daily snapshot${isBooted ? ', now and' : ''} at each boot`,
@@ -126,6 +131,41 @@ export function* uninstallSteps(
     argv: ['rm', '-f', ...INSTALLED_UNITS, '/etc/sysusers.d/parley.conf'],
   }
   if (isBooted) yield { does: 'forgets them', argv: ['systemctl', 'daemon-reload'] }
+}
+
+/** @param status the exit status of the step; null when a signal ended it */
+export function stepError({ argv: [command = '', ...args], hint }: Step, status: number | null): StopError {
+  const isParley = command.endsWith('/dist/cli.js')
+  const own = isParley ? Object.values(EXIT_STATUS).find(each => each === status) : undefined
+  return new StopError(
+    `${isParley ? `parley ${args[0]}` : command} failed, and the commands after it were not run`,
+    {
+      code: 'service-step-failed',
+      hint: `${hint ?? 'Mend what it says'}. Then run parley service again: what is already done does no harm.`,
+      exitStatus: own ?? EXIT_STATUS.settings,
+    },
+  )
+}
+
+/** The settings that `parley service install` takes as flags. */
+const GIVEN_SETTINGS = ['api.base_url', 'api.workspace_id'] as const
+
+/** Why the settings file, which install keeps, does not agree with the flags; undefined when it does. */
+export function conflict(file: string, flags: SettingFlags): { message: string; hint: string } | undefined {
+  const [kept, given] = [givenSettings({ config: file }), givenSettings({ ...flags, config: devNull })]
+  const key = GIVEN_SETTINGS.find(each => given[each] !== undefined && given[each] !== kept[each])
+  if (key === undefined) return undefined
+  const present = kept[key] === undefined ? `no ${key}` : `${key} = ${JSON.stringify(kept[key])}`
+  return {
+    message: `${file} has ${present}, and ${settingNamed(key).flag} is ${JSON.stringify(given[key])}`,
+    hint: `Settings that exist are kept. Correct the value in ${file} or in the command, and run the command again.`,
+  }
+}
+
+function givenSettings(flags: SettingFlags) {
+  const request = { flags, env: {}, cwd: '/', requireApi: false, used: GIVEN_SETTINGS }
+  const { baseUrl, workspaceId } = loadSettings(request).settings.api
+  return { 'api.base_url': baseUrl, 'api.workspace_id': workspaceId }
 }
 
 /** The step as a person would type it. */
