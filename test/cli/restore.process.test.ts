@@ -72,7 +72,8 @@ test.concurrent('restore replaces the database with a copy, and keeps the old on
   expect(teamNames(join(place.cwd, aside))).toEqual(names)
   expect(teamNames(copy)).toEqual(OF_THE_COPY)
   expect(statSync(place.file).mode & 0o777).toBe(0o640)
-  expect(readdirSync(place.cwd).sort()).toEqual(['copy.db', 'parley.db', aside, 'parley.db-lock'].sort())
+  const files = ['', '-lock', '-shm', '-wal'].map(end => `parley.db${end}`)
+  expect(readdirSync(place.cwd).sort()).toEqual(['copy.db', ...files, aside].sort())
 })
 
 test.concurrent('status after a restore names it as the last writer, and no daemon of the copy', async () => {
@@ -254,6 +255,19 @@ test.concurrent('while another process writes the database or has it open, resto
   expect(read.stderr).toMatch(/parley\.db is open in process \d+ .*\nhint: Close it there/)
   expect(teamNames(place.file)).toEqual(names)
   expect([...kept(place), ...unfinished(place)]).toEqual([])
+})
+
+test.concurrent('a restore finds an idle shell that opened the database after an earlier restore', async () => {
+  const { place } = withSnapshot()
+  expect((await parleyProcess(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.done)
+  const aside = kept(place)
+  const shell = openSqlite(place.file, { readonly: true })
+  shell.pragma('user_version')
+  const { status, stderr } = await parleyProcess(['restore', 'copy.db'], place)
+  shell.close()
+  expect(status).toBe(EXIT_STATUS.unfinished)
+  expect(stderr).toMatch(/parley\.db is open in process \d+ .*\nhint: Close it there/)
+  expect(kept(place)).toEqual(aside)
 })
 
 test.concurrent.each(['.part', '-before-restore-'])(

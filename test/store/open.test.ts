@@ -57,7 +57,7 @@ async function holdIt(path: string): Promise<Holder> {
   return { process: child, says: says.toString() }
 }
 
-test('a program that reads a database that a restore has left without a WAL is named by a writer that has to wait for it', async () => {
+test('a program that reads a copy that was put in place without a WAL is named by a writer that has to wait for it', async () => {
   const store = temporaryStore()
   store.close()
   execFileSync('sqlite3', [store.path, 'PRAGMA journal_mode = DELETE'])

@@ -121,8 +121,8 @@ function configure(db: Sqlite, file: string): void {
 }
 
 /**
- * Changes only a database that is new or that a restore put in place: any other is in WAL mode. The change needs a sole
- * connection.
+ * Changes only a database that is new or a copy that was put in its place: any other is in WAL mode. The change needs a
+ * sole connection.
  */
 function setWalMode(db: Sqlite, file: string): void {
   try {

@@ -12,7 +12,7 @@ import { databaseStats, readDatabase } from '../file/open.ts'
 import { type WantedWorkspace, type Workspace, workspaceOf } from '../file/workspace.ts'
 import { runSnapshotProcess } from '../snapshot/copy-process.ts'
 import { isWarehouse, STATUS_ROWS } from '../status/status.ts'
-import { type CurrentDatabase, finishEarlierSwap, takeOutOfUse, updateNotes } from './swap.ts'
+import { type CurrentDatabase, finishEarlierSwap, putInUse, takeOutOfUse, updateNotes } from './swap.ts'
 
 export interface Restored {
   database: string
@@ -60,6 +60,7 @@ export async function restoreDatabase(options: RestoreOptions): Promise<Restored
     const lock = lockDatabase(database, clock, mode)
     try {
       const replaced = await replace({ ...options, database, file: from }, source, lock.since)
+      putInUse(database)
       return { ...replaced, database, workspace: source.workspace, durationMs: clock.elapsed() - begun }
     } finally {
       lock.release()

@@ -109,6 +109,14 @@ function putBackInUse(db: Sqlite, journalMode: unknown): void {
 }
 
 /**
+ * Puts the database that has replaced another one into WAL mode. In this mode each connection holds a lock from its
+ * first read until it is closed, so that the next restore finds a program that has the database open and idle.
+ */
+export function putInUse(database: string): void {
+  putBackInUse(openWritableFile(database, 0o600, BUSY_TIMEOUT_MS), 'WAL')
+}
+
+/**
  * Gives the old database a second name, a hard link. On a file system without hard links, the database is renamed, and
  * its path names no file until the copy is renamed.
  */
