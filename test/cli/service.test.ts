@@ -1,10 +1,11 @@
-import { readdirSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
 import {
   commandLine,
   conflict,
+  deletionLines,
   type HostFacts,
   installSteps,
   obstacle,
@@ -94,6 +95,12 @@ test.for<[what: string, machine: Partial<HostFacts>, removesUnits: boolean]>([
   expect(lines[0]).toBe('systemctl disable --now parley@acme.service parley-snapshot@acme.timer')
   expect(lines.some(line => line.startsWith('rm '))).toBe(removesUnits)
   expect(lines.join('\n')).not.toMatch(/\/var\/lib|\/etc\/parley/)
+})
+
+test('the lines that delete a workspace are those of the page', () => {
+  const page = readFileSync(new URL('../../systemd/README.md', import.meta.url), 'utf8')
+  const section = page.split('## Remove one workspace\n')[1] ?? ''
+  expect(section).toContain(`\n${deletionLines('acme').join('\n')}\n`)
 })
 
 const FIT = {

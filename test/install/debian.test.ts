@@ -95,7 +95,7 @@ test('an upgrade starts the running service again and keeps its data', () => {
 test('uninstall stops the service and keeps the data, and install starts it again', () => {
   const rows = rowCount()
   expect(expectDone('parley service uninstall acme')).toContain(
-    `rm -r /etc/parley/acme.* /var/lib/parley/acme\n`,
+    `rm -rf /etc/parley/acme.* /var/lib/parley/acme\n`,
   )
   expect(machine.run('systemctl is-active parley@acme.service').said).toBe('inactive\n')
   expect(rowCount()).toBe(rows)
@@ -106,11 +106,14 @@ test('uninstall stops the service and keeps the data, and install starts it agai
 
 test('removing the package stops the service, and purging it keeps nothing but the warehouses', () => {
   const rows = rowCount()
+  const dropIns = ['parley@acme', 'parley-failed@'].map(unit => `/etc/systemd/system/${unit}.service.d`)
+  for (const folder of dropIns) expectDone(`mkdir ${folder} && echo '[Service]' > ${folder}/override.conf`)
   expectDone('dpkg -r parleyd')
   expect(machine.run('systemctl is-active parley@acme.service').said).toBe('inactive\n')
   expect(existsSync(join(machine.root, 'usr/lib/parleyd'))).toBe(false)
   expect(readdirSync(join(machine.root, 'etc/parley')).sort()).toEqual(['acme.key', 'acme.toml'])
   expect(expectDone('dpkg -P parleyd')).toContain('rm -r /var/lib/parley')
   expect(existsSync(join(machine.root, 'etc/parley'))).toBe(false)
+  expect(dropIns.filter(folder => existsSync(join(machine.root, folder)))).toEqual([])
   expect(rowCount()).toBe(rows)
 })

@@ -9,6 +9,7 @@ import {
   commandLine,
   conflict,
   databasePath,
+  deletionLines,
   ENABLED_FOLDER,
   type HostFacts,
   installSteps,
@@ -66,9 +67,7 @@ export const serviceInstallCommand: CommandDefinition<InstallOptions> = {
     runSteps(context, installSteps(name, given, machine), options)
     if (options.plan) return EXIT_STATUS.done
     const next = [`parley status --database ${databasePath(name)}`, `journalctl -u parley@${name} -f`]
-    context.stdout.write(
-      `\nInstalled parley@${name}.service. Next:\n${next.map(line => `  ${line}\n`).join('')}`,
-    )
+    context.stdout.write(`\nInstalled parley@${name}.service. Next:\n${indented(next)}`)
     return EXIT_STATUS.done
   },
 }
@@ -85,11 +84,13 @@ export const serviceUninstallCommand: CommandDefinition<InstallOptions> = {
     runSteps(context, uninstallSteps(name, machineFor(name)), options)
     if (options.plan) return EXIT_STATUS.done
     context.stdout.write(
-      `\nThe settings, the key and the warehouse are still there. To delete them as well:\n  rm -r /etc/parley/${name}.* /var/lib/parley/${name}\n`,
+      `\nThe settings, the key and the warehouse are still there. To delete them as well:\n${indented(deletionLines(name))}`,
     )
     return EXIT_STATUS.done
   },
 }
+
+const indented = (lines: readonly string[]) => lines.map(line => `  ${line}\n`).join('')
 
 /** The search path of systemd's services. */
 const SERVICE_PATH = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin']

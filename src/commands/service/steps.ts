@@ -168,6 +168,13 @@ function givenSettings(flags: SettingFlags) {
   return { 'api.base_url': baseUrl, 'api.workspace_id': workspaceId }
 }
 
+/** The commands that delete what `uninstallSteps` keeps, with the settings of its units (`systemctl edit`). */
+export const deletionLines = (name: string): readonly string[] => [
+  `rm -rf /etc/parley/${name}.* ${dataFolder(name)}`,
+  `rm -rf ${UNIT_FOLDER}/parley@${name}.service.d ${UNIT_FOLDER}/parley-snapshot@${name}.service.d`,
+  'systemctl daemon-reload',
+]
+
 /** The step as a person would type it. */
 export function commandLine({ argv, env = {} }: Step): string {
   return [
