@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
 import {
+  absence,
   commandLine,
   conflict,
   deletionLines,
@@ -19,6 +20,7 @@ const MACHINE: HostFacts = {
   hasPackagedUnits: false,
   isBooted: true,
   hasSettings: false,
+  hasService: false,
   others: [],
 }
 const GIVEN = { flags: ['--workspace-id', "o'42"], keyFile: undefined }
@@ -95,6 +97,23 @@ test.for<[what: string, machine: Partial<HostFacts>, removesUnits: boolean]>([
   expect(lines[0]).toBe('systemctl disable --now parley@acme.service parley-snapshot@acme.timer')
   expect(lines.some(line => line.startsWith('rm '))).toBe(removesUnits)
   expect(lines.join('\n')).not.toMatch(/\/var\/lib|\/etc\/parley/)
+})
+
+test.for<[what: string, facts: Partial<HostFacts>, hint: RegExp | undefined]>([
+  ['without a service and settings is refused', {}, /No workspace has a service/],
+  ['that has another name is refused', { others: ['acme2'] }, /are: acme2\./],
+  ['with a service is accepted', { hasService: true }, undefined],
+  ['with settings, as after a first uninstall, is accepted', { hasSettings: true }, undefined],
+])('to uninstall a workspace %s', ([, facts, hint]) => {
+  const found = absence('acme', { ...MACHINE, ...facts })
+  if (hint === undefined) expect(found).toBeUndefined()
+  else expect(found?.hint).toMatch(hint)
+})
+
+test('to uninstall a service that is not there is an error of usage, and prints no command', async () => {
+  const { status, stdout, stderr } = await parley(['service', 'uninstall', 'none-of-this-name', '--plan'])
+  expect({ status, stdout }).toEqual({ status: EXIT_STATUS.usage, stdout: '' })
+  expect(stderr).toContain('There is no service parley@none-of-this-name.service')
 })
 
 test('the lines that delete a workspace are those of the page', () => {

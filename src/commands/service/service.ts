@@ -6,6 +6,7 @@ import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { INSTALLATION } from '../../base/installation.ts'
 import type { CommandContext, CommandDefinition } from '../base/command.ts'
 import {
+  absence,
   commandLine,
   conflict,
   databasePath,
@@ -81,7 +82,10 @@ export const serviceUninstallCommand: CommandDefinition<InstallOptions> = {
   examples: [['parley service uninstall acme', 'stops and removes the service']],
   async run(context, { args: [name = ''], options }) {
     refuseObstacle(name, options)
-    runSteps(context, uninstallSteps(name, machineFor(name)), options)
+    const machine = machineFor(name)
+    const wrong = absence(name, machine)
+    if (wrong !== undefined) throw refusal(wrong)
+    runSteps(context, uninstallSteps(name, machine), options)
     if (options.plan) return EXIT_STATUS.done
     context.stdout.write(
       `\nThe settings, the key and the warehouse are still there. To delete them as well:\n${indented(deletionLines(name))}`,
@@ -96,13 +100,14 @@ const indented = (lines: readonly string[]) => lines.map(line => `  ${line}\n`).
 const SERVICE_PATH = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin']
 
 function machineFor(name: string): HostFacts {
-  const enabled = existsSync(ENABLED_FOLDER) ? readdirSync(ENABLED_FOLDER) : []
+  const services = servicesIn(existsSync(ENABLED_FOLDER) ? readdirSync(ENABLED_FOLDER) : [])
   return {
     installation: INSTALLATION,
     hasPackagedUnits: existsSync('/usr/lib/systemd/system/parley@.service'),
     isBooted: existsSync('/run/systemd/system'),
     hasSettings: existsSync(settingsPath(name)),
-    others: servicesIn(enabled).filter(other => other !== name),
+    hasService: services.includes(name),
+    others: services.filter(other => other !== name),
   }
 }
 

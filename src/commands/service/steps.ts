@@ -13,6 +13,8 @@ export interface HostFacts {
   /** Whether systemd runs. It does not run while the root folder of another machine is prepared. */
   isBooted: boolean
   hasSettings: boolean
+  /** Whether the workspace has a service. */
+  hasService: boolean
   /** Other workspaces that have a service. */
   others: readonly string[]
 }
@@ -166,6 +168,21 @@ function givenSettings(flags: SettingFlags) {
   const request = { flags, env: {}, cwd: '/', requireApi: false, used: GIVEN_SETTINGS }
   const { baseUrl, workspaceId } = loadSettings(request).settings.api
   return { 'api.base_url': baseUrl, 'api.workspace_id': workspaceId }
+}
+
+/** Why there is nothing to uninstall; undefined when there is. */
+export function absence(
+  name: string,
+  { hasSettings, hasService, others }: HostFacts,
+): { message: string; hint: string } | undefined {
+  if (hasService || hasSettings) return undefined
+  return {
+    message: `There is no service parley@${name}.service, and no ${settingsPath(name)}`,
+    hint:
+      others.length === 0
+        ? 'No workspace has a service on this machine.'
+        : `The workspaces with a service are: ${others.join(', ')}.`,
+  }
 }
 
 /** The commands that delete what `uninstallSteps` keeps, with the settings of its units (`systemctl edit`). */
