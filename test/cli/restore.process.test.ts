@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  chownSync,
   copyFileSync,
   existsSync,
   linkSync,
@@ -19,6 +20,7 @@ import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { laterRequests, takeOutOfUse } from '../../src/store/restore/swap.ts'
 import { openStore } from '../../src/store/store.ts'
 import { column } from '../daemon/cli-daemon.ts'
+import { asNobody, giveToNobody } from '../store/other-user.ts'
 import { emptyFolder, parleyProcess, startParley } from './parley.ts'
 import { type Place, placeFor } from './workspace.ts'
 
@@ -315,6 +317,28 @@ test('a second restore within the same second takes a name that is not taken', (
   expect(readFileSync(aside('031759'), 'utf8')).toBe('of an earlier restore')
   expect(teamNames(place.file)).toEqual(OF_THE_COPY)
 })
+
+test.skipIf(process.getuid?.() !== 0)(
+  'a user outside the group of the database may not restore, and reads which group it is',
+  async () => {
+    const { place, copy } = withSnapshot()
+    for (const path of [place.cwd, place.file, copy]) giveToNobody(path)
+    const { uid } = statSync(place.file)
+    chownSync(place.file, uid, 4711)
+    await asNobody(async () => {
+      const present = takeOutOfUse(place.file, Date.now())
+      expect(() => present.replaceWith(copy, 0o600)).toThrow(
+        expect.objectContaining({
+          message: `This user may not give the restored file the owner and group of ${place.file} (${uid}:4711)`,
+          hint: expect.stringContaining(`stat -c %U:%G ${place.file}`),
+          exitStatus: EXIT_STATUS.databaseUnavailable,
+        }),
+      )
+      present.close()
+    })
+    expect(teamNames(place.file)).not.toEqual(OF_THE_COPY)
+  },
+)
 
 test.concurrent('the requests of today, the learned rate and the announced problems of the old database are kept', async () => {
   const { place } = withSnapshot()

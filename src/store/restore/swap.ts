@@ -1,5 +1,6 @@
 import { chmodSync, chownSync, existsSync, linkSync, renameSync, rmSync, statSync } from 'node:fs'
-import { errorCode, StopError } from '../../base/errors.ts'
+import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
+import { shellWord } from '../../base/safe-text.ts'
 import { asidePath, keptByRestores } from '../copies/copy-files.ts'
 import { closeDatabase } from '../database/connections.ts'
 import { isBusy, openElsewhere } from '../database/sqlite-errors.ts'
@@ -189,13 +190,28 @@ function takeUnreadable(database: string, aside: string): CurrentDatabase {
   }
 }
 
-/** Users that could read the old database can read the new one. */
+/**
+ * Users that could read the old database can read the new one.
+ * @throws StopError (73) when this user may not give the file away
+ */
 function copyOwnerAndMode(part: string, database: string): void {
   const { mode, uid, gid } = statSync(database)
   const own = statSync(part)
-  if (own.uid !== uid || own.gid !== gid) chownSync(part, uid, gid)
+  try {
+    if (own.uid !== uid || own.gid !== gid) chownSync(part, uid, gid)
+  } catch (error) {
+    throw errorCode(error) === 'EPERM' ? ownerError(database, `${uid}:${gid}`, error) : error
+  }
   chmodSync(part, mode & 0o777)
 }
+
+const ownerError = (database: string, owner: string, cause: unknown) =>
+  new StopError(`This user may not give the restored file the owner and group of ${database} (${owner})`, {
+    code: 'restore-owner',
+    hint: `Run parley restore as the user and group that this command prints: stat -c %U:%G ${shellWord(database)}. The database is unchanged.`,
+    cause,
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
 
 /** Values of the current database that replace the older values of the copy. */
 interface CarriedNotes {
