@@ -38,7 +38,7 @@ export function payloadOf({ event, problem, workspaceId, lastedMs }: HookCall): 
   ]
   const workspace = singleLine(workspaceId)
   const begun = `${what} (since ${clockText(since, Date.parse(since) + lastedMs)})`
-  const lasted = Math.round(lastedMs / 1000)
+  const lasted = Math.floor(lastedMs / 1000)
   if (event === 'recovered') {
     const text = `parley, workspace ${workspace}: recovered after ${durationText(lastedMs)}: ${begun}.`
     return {

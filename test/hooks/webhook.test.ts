@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import { expect, test } from 'vitest'
+import { payloadOf } from '../../src/hooks/call.ts'
 import { startConnectProxy } from '../support/connect-proxy.ts'
 import { until } from '../support/until.ts'
 import { receiver, TOKEN } from './receiver.ts'
@@ -40,6 +41,16 @@ test('a webhook gets the fields of the problem and a sentence, and the log says 
   expect(lines).toMatchObject([
     { level: 'info', msg: 'Called a hook', setting: 'hooks.on_problem', problem: DISK.id },
   ])
+})
+
+test('the seconds of a recovery are those of its text', () => {
+  const problem = { ...DISK, since: '2026-03-04T11:59:00.000Z' }
+  const call = { event: 'recovered', problem, workspaceId: 'acme', lastedMs: 97_600 } as const
+  const { lasted_seconds, text } = payloadOf(call)
+  expect({ lasted_seconds, text }).toEqual({
+    lasted_seconds: 97,
+    text: expect.stringContaining('recovered after 1 min 37 s'),
+  })
 })
 
 test('a webhook that answers 500 is called again by a look after a minute, and not after its first 2xx', async () => {
