@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { demoQuestions } from '../../src/commands/demo/demo.ts'
+import { demoQuestions, programCall } from '../../src/commands/demo/demo.ts'
 import { NEVER_NULL } from '../../src/dictionary/described-table.ts'
 import { describedTable } from '../../src/dictionary/dictionary.ts'
 import { readQuestions } from '../../src/dictionary/questions.ts'
@@ -17,6 +17,14 @@ import { DEMO_TRAPS } from './demo-traps.ts'
 
 const PROGRAM = new URL('../../dist/cli.js', import.meta.url).pathname
 const SCHEMA_PAGE = new URL('../../drizzle/README.md', import.meta.url)
+
+test.each<[command: RegExp, script: string, env: Record<string, string>]>([
+  [/^parley$/, '/usr/local/bin/parley', {}],
+  [/^node \S+cli\.[jt]s$/, '/home/me/.npm/_npx/1/node_modules/.bin/parley', { npm_command: 'exec' }],
+  [/^node \S+cli\.[jt]s$/, '/srv/parley/dist/cli.js', {}],
+])('the demo advises commands that the shell finds after it has ended: %s for %s', (command, script, env) => {
+  expect(programCall({ cwd: '/', env }, script)).toMatch(command)
+})
 
 describe('a demo that has ended', () => {
   const cwd = emptyFolder()

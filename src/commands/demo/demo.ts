@@ -79,7 +79,7 @@ export const demoCommand: CommandDefinition<DemoOptions> = {
         : await runBackfills(context, { file, service }, sizes)
       if (signal.aborted || status !== EXIT_STATUS.done) return reportUnfinished(context, status)
       await printAnswers(context, file, options.database)
-      stdout.write(nextSteps(cwd, options.database))
+      stdout.write(nextSteps(context, options.database))
       return EXIT_STATUS.done
     } finally {
       signal.removeEventListener('abort', stop)
@@ -189,9 +189,10 @@ function reportUnfinished({ stderr, signal }: CommandContext, status: ExitStatus
   return signal.aborted ? EXIT_STATUS.unfinished : status
 }
 
-/** The command of this program, as a person would type it. */
-function programCall(cwd: string): string {
-  return basename(process.argv[1] ?? '') === 'parley' ? 'parley' : `node ${shellWord(relative(cwd, CLI))}`
+/** The command of this program, as a person would type it. `npx` puts it on the search path for one run only. */
+export function programCall({ cwd, env }: Pick<CommandContext, 'cwd' | 'env'>, script = ''): string {
+  const isInstalled = basename(script) === 'parley' && env['npm_command'] !== 'exec'
+  return isInstalled ? 'parley' : `node ${shellWord(relative(cwd, CLI))}`
 }
 
 // ------------------------------------------------------------------------------------------------ the answers
@@ -243,8 +244,8 @@ function cellText(value: unknown): string {
   return shortText(String(value ?? ''), MAX_CELL_LENGTH)
 }
 
-function nextSteps(cwd: string, database: string): string {
-  const parley = programCall(cwd)
+function nextSteps({ cwd, env }: CommandContext, database: string): string {
+  const parley = programCall({ cwd, env }, process.argv[1])
   return `
 All these answers come from one SQLite file, ${database}. To look around in it:
   sqlite3 -readonly -box ${shellWord(database)} "SELECT * FROM live_members"
