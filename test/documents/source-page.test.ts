@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -26,9 +27,20 @@ test('every file and folder that the pages for contributors name exists', () => 
   expect(missing).toEqual([])
 })
 
+const firstPage = readFileSync(`${root}README.md`, 'utf8')
+const links = [...firstPage.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, path = '']) => path)
+
 test('every file and folder that the first page links to exists', () => {
-  const links = [...readFileSync(`${root}README.md`, 'utf8').matchAll(/\]\(([^)#:]+)\)/g)].map(
-    ([, path]) => path,
-  )
   expect(links.filter(path => !existsSync(`${root}${path}`))).toEqual([])
+})
+
+test('the first page says which of its links lead to files that the npm package lacks', () => {
+  const args = ['pack', '--dry-run', '--json', '--ignore-scripts']
+  const [packed] = JSON.parse(execFileSync('npm', args, { cwd: root, encoding: 'utf8' }))
+  const paths: string[] = packed.files.map(({ path }: { path: string }) => path)
+  const [, named = ''] = /^The npm package has no pages about the source: (.*)$/m.exec(firstPage) ?? []
+  const folders = [...named.matchAll(/`([^`]+)`/g)].map(([, folder = '']) => folder)
+  const missing = links.filter(link => !paths.some(path => path.startsWith(link)))
+  expect(missing.filter(link => !folders.some(folder => link.startsWith(folder)))).toEqual([])
+  expect(folders.filter(folder => !missing.some(link => link.startsWith(folder)))).toEqual([])
 })
