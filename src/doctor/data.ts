@@ -7,7 +7,11 @@ import type { DataTestKind } from '../store/data-tests/plan.ts'
 import { type DataTestResult, matchedSpeakers, runDataTests } from '../store/data-tests/run.ts'
 import { hasColumn } from '../store/database/existing-tables.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import { foreignReportObjects, reportTablesIn } from '../store/reporting/derived-tables.ts'
+import {
+  absentReportObjects,
+  foreignReportObjects,
+  reportTablesIn,
+} from '../store/reporting/derived-tables.ts'
 import { waitingKeys } from '../store/reporting/waiting-keys.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
 import { countText } from '../terminal/wording.ts'
@@ -26,7 +30,9 @@ const KINDS: readonly DataTestKind[] = ['keys', 'values', 'references', 'sums']
 /** Yields a finding for each test that is not met, then a line for each kind of test. */
 export function* dataFindings({ db, isWritten }: DataContext): Generator<Finding> {
   const foreign = foreignReportObjects(db)
-  const tables = describedTables(db).filter(({ name }) => !foreign.includes(name))
+  // parley does not update those that it has created earlier.
+  const absent = absentReportObjects(db)
+  const tables = describedTables(db).filter(({ name }) => !absent.has(name))
   const computed = new Set(tables.flatMap(({ name, area }) => (area === 'reports' ? name : [])))
   const late = isWritten ? LATE : isBehind(db) ? BEHIND : undefined
   const missing = new Set<string>()

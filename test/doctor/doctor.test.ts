@@ -532,7 +532,7 @@ function damageTable(file: string, table: string): void {
 test('views that an older version created, with the same migrations, are a note', async () => {
   const around = backfilled()
   openSqlite(around.file)
-    .exec("DROP VIEW periods; CREATE VIEW periods AS SELECT 'last week' AS period")
+    .exec(`DROP VIEW periods; CREATE VIEW "periods" /* One period. */ AS SELECT 'last week' AS period`)
     .close()
   expect(await findings(around)).toContainEqual(
     expect.objectContaining({

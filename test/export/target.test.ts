@@ -429,7 +429,7 @@ test('a warehouse of an older version and an empty file are not exported', async
 
 test('a warehouse whose views an older version created, with the same migrations, is not exported', async () => {
   const store = temporaryStore()
-  store.exec("DROP VIEW periods; CREATE VIEW periods AS SELECT 'last week' AS period")
+  store.exec(`DROP VIEW periods; CREATE VIEW "periods" /* One period. */ AS SELECT 'last week' AS period`)
   await expect(exportTo(store.path, emptyTarget())).rejects.toMatchObject({
     code: 'database-older',
     exitStatus: 73,

@@ -3,7 +3,6 @@ import { reportConfig } from '../../src/app/report-config.ts'
 import { TABLES } from '../../src/catalog/catalog.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { ENUMERATED } from '../../src/dictionary/column-values.ts'
-import { META } from '../../src/store/sync/meta.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 import { reportsOf } from '../support/reports-of.ts'
 
@@ -102,7 +101,6 @@ test('a column with many values, or with long ones, is left out, and the others 
 test('a table of that name by somebody else stays as it is', async () => {
   const { store, activities, update } = warehouse()
   store.exec('DROP TABLE column_values; CREATE TABLE column_values (mine TEXT)')
-  store.atomically(() => store.state.forgetMeta(META.reportObjects))
   activities({ a: 'call' })
   await update()
   expect(store.all('SELECT * FROM column_values')).toEqual([])

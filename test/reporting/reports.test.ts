@@ -6,7 +6,6 @@ import { findingsOf } from '../../src/doctor/finding.ts'
 import { reportFindings } from '../../src/doctor/report-settings.ts'
 import { ensureReportTables } from '../../src/store/reporting/derived-tables.ts'
 import type { ReportConfig } from '../../src/store/reporting/report-settings.ts'
-import { META } from '../../src/store/sync/meta.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { reportsOf } from '../support/reports-of.ts'
 
@@ -488,9 +487,7 @@ describe('the settings of reports', () => {
     const { store, deals, update } = workspace()
     deals({ d: BASE })
     await update()
-    store.exec(
-      `DROP VIEW deals; CREATE VIEW deals AS SELECT 1 AS mine; DELETE FROM sync_meta WHERE key = '${META.reportObjects}'`,
-    )
+    store.exec('DROP VIEW deals; CREATE VIEW deals AS SELECT 1 AS mine')
     dropReportObjects(store)
     ensureReportTables(store.db)
     await workspaceUpdateOf(store)
@@ -519,9 +516,7 @@ test('somebody else may have a name of those about conversations, and deals stay
   deals({ d: BASE })
   await update()
   dropReportObjects(store)
-  store.exec(
-    `DROP VIEW deals; CREATE TABLE people (mine TEXT); DELETE FROM sync_meta WHERE key = '${META.reportObjects}'`,
-  )
+  store.exec('DROP VIEW deals; CREATE TABLE people (mine TEXT)')
   ensureReportTables(store.db)
   await workspaceUpdateOf(store)
   expect(deal()).toMatchObject({ deal: 'Big' })
@@ -543,9 +538,6 @@ test('a name that somebody else has for a while takes nothing from what parley h
   deals({ d: BASE })
   await update()
   store.exec('DROP VIEW promises; CREATE TABLE promises (mine TEXT)')
-  store.exec(
-    `UPDATE sync_meta SET value = (SELECT json_group_array(e.value) FROM json_each(sync_meta.value) e WHERE e.value <> 'promises') WHERE key = '${META.reportObjects}'`,
-  )
   ensureReportTables(store.db)
   await workspaceUpdateOf(store)
   expect(store.column("SELECT name FROM sqlite_master WHERE name IN ('people', 'deals')")).toEqual(['deals'])

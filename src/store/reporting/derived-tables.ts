@@ -131,14 +131,9 @@ export function ensureReportTables(db: Sqlite): void {
     ([name]) => !absent.has(name) && (NUMBERED.includes(name) ? NUMBERED.some(isOutdated) : isOutdated(name)),
   )
   const indices = Object.entries(INDICES).filter(([, on]) => !absent.has(on.slice(0, on.indexOf(' '))))
-  const own = ownReportObjects(db)
-  const left = own.filter(name => absent.has(name) && CONVERSATIONS.includes(name))
-  const names = JSON.stringify(
-    NAMES.filter(name => !absent.has(name) || (own.includes(name) && !left.includes(name))),
-  )
+  const left = reportObjects(db).own.filter(name => absent.has(name) && CONVERSATIONS.includes(name))
+  if (outdated.length === 0 && left.length === 0 && indices.every(([name]) => present.has(name))) return
   const meta = createMeta(sql => db.prepare(sql))
-  const areMade = outdated.length === 0 && left.length === 0 && indices.every(([name]) => present.has(name))
-  if (areMade && (meta.get(META.reportObjects) ?? '[]') === names) return
   db.transaction(() => {
     // parley would no longer update these tables, so they would keep purged content.
     for (const name of left) drop(db, name)
@@ -150,7 +145,6 @@ export function ensureReportTables(db: Sqlite): void {
     for (const [name, on] of indices) db.exec(`CREATE INDEX IF NOT EXISTS ${name} ON ${on}`)
     if (outdated.some(([name]) => NUMBERED.includes(name))) meta.remove(META.reportRules)
     if (outdated.some(([name]) => name === DEAL_VERSIONS.name)) meta.remove(META.dealVersions)
-    meta.set(META.reportObjects, names)
   }).immediate()
 }
 
@@ -196,25 +190,27 @@ function drop(db: Sqlite, name: string): void {
   if (type === 'view' || type === 'table') db.exec(`DROP ${type} ${quote(name)}`)
 }
 
-/** Names of the tables and views for reports that parley has created. */
-function ownReportObjects(db: Sqlite): readonly string[] {
-  const own: unknown = JSON.parse(createMeta(sql => db.prepare(sql)).get(META.reportObjects) ?? '[]')
-  return Array.isArray(own) ? own.map(String) : []
+/**
+ * parley's tables and views begin with a comment on what a row is, which SQLite stores with their SQL. An object of the
+ * same name that somebody else has made begins in another way, also if parley once had an object of this name.
+ */
+const IS_OWN = /^CREATE (?:TABLE `\w+` \(|VIEW "\w+") \/\* /
+
+/** The tables and views that have names of those for reports: those that parley created, and foreign ones. */
+function reportObjects(db: Sqlite): { own: readonly string[]; foreign: readonly string[] } {
+  const objects = db
+    .prepare<unknown[], [name: string, sql: string]>(
+      `SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'view')
+         AND lower(name) IN (SELECT value FROM json_each(?)) ORDER BY name`,
+    )
+    .raw()
+    .all(JSON.stringify(NAMES))
+  const named = (isOwn: boolean) => objects.flatMap(([name, sql]) => (IS_OWN.test(sql) === isOwn ? name : []))
+  return { own: named(true), foreign: named(false) }
 }
 
 /** Foreign tables and views: parley did not create them, but they have names of tables and views for reports. */
-export function foreignReportObjects(db: Sqlite): string[] {
-  const known = ownReportObjects(db)
-  const others = NAMES.filter(name => !known.includes(name))
-  if (others.length === 0) return []
-  return db
-    .prepare<unknown[], string>(
-      `SELECT name FROM sqlite_master WHERE type IN ('table', 'view')
-         AND lower(name) IN (SELECT value FROM json_each(?)) ORDER BY name`,
-    )
-    .pluck()
-    .all(JSON.stringify(others))
-}
+export const foreignReportObjects = (db: Sqlite): readonly string[] => reportObjects(db).foreign
 
 /** SQL with a comment for each column, as in migrations. A table with an `_id` is joined by this number. */
 function tableSql({ name, about, columns }: DescribedTable): string {

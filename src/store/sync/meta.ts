@@ -48,8 +48,6 @@ export const META = {
   snapshotFolders: 'snapshot_folders',
   /** Digest of the declarations from which `data_dictionary` was filled. */
   dictionary: 'dictionary',
-  /** Names of the tables and views for reports that parley has made; see `store/reporting/derived-tables.ts`. */
-  reportObjects: 'report_objects',
   /** The rules by which the tables for reports were last computed; see `store/reporting/follow.ts`. */
   reportRules: 'report_rules',
   /** By table: what was counted, and at which change; see `store/reporting/column-values.ts`. */
