@@ -13,8 +13,6 @@ import type { CheckFindings, Finding } from './finding.ts'
  * late.
  */
 export function* reportFindings(db: Sqlite, line: CheckFindings): Generator<Finding> {
-  const stored = storedReports(db)
-  if (!stored) return
   const foreign = foreignReportObjects(db)
   const { deals, conversations } = reportTablesIn(db)
   if (foreign.length > 0)
@@ -23,7 +21,8 @@ export function* reportFindings(db: Sqlite, line: CheckFindings): Generator<Find
       EXIT_STATUS.settings,
       'Rename these tables or views, then run parley backfill or restart parley daemon.',
     )
-  if (!deals) return
+  const stored = deals ? storedReports(db) : undefined
+  if (!stored) return
   for (const problem of reportProblems(db))
     yield line.wrong(problem, EXIT_STATUS.settings, 'Correct the setting, or remove it to let parley guess.')
   for (const { name, before, after, at } of stored.changes)

@@ -75,6 +75,7 @@ const FOLLOWS_RULE: Readonly<Record<string, readonly KeyKind[]>> = {
 export const isFollowing = (prepare: Prepare): boolean =>
   createMeta(prepare).get(META.reportRules) !== undefined
 
+/** @returns a function to call while there are tables about conversations; until then they may be missing */
 export function createFollow({
   db,
   prepare,
@@ -86,9 +87,12 @@ export function createFollow({
   const waiting = createWaitingKeys(prepare)
   const objectNames = prepare<string>('SELECT name FROM crm_objects ORDER BY name').pluck()
   /** The local day of the clock, or of what was read last where the clock is behind it. */
-  const latestDay = prepare<string | null>(
-    `SELECT day FROM calendar WHERE utc_from <= max(?, coalesce(${COMPLETE_AS_OF}, '')) ORDER BY utc_from DESC LIMIT 1`,
-  ).pluck()
+  const latestDay = () =>
+    prepare<string | null>(
+      `SELECT day FROM calendar WHERE utc_from <= max(?, coalesce(${COMPLETE_AS_OF}, '')) ORDER BY utc_from DESC LIMIT 1`,
+    )
+      .pluck()
+      .get(isoInstant(clock.now()))
   let steps: { of: string; by: Readonly<Record<KeyKind, (keys: never[]) => void>> } | undefined
 
   const rulesOf = (rules: Rules, crm: Deriving['crm']): Readonly<Record<string, unknown>> => {
@@ -99,7 +103,7 @@ export function createFollow({
       tables: [TABLES, onlyRow(lastMigration)],
       zone: calendar.timeZone,
       days: [rules.days[0]?.day, rules.days.at(-1)?.day],
-      today: latestDay.get(isoInstant(clock.now())),
+      today: latestDay(),
       work: [
         WORK_HOURS,
         calendar.workdays,
