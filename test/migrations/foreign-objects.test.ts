@@ -47,8 +47,7 @@ describe('the objects that an error of SQLite is about', () => {
     ['SQLITE_ERROR', 'cannot modify my_log because it is a view', [LOG]],
     ['SQLITE_CONSTRAINT_DATATYPE', 'cannot store TEXT value in INTEGER column my_log.id', [LOG]],
     ['SQLITE_CONSTRAINT_DATATYPE', 'cannot store TEXT value in INTEGER column teams.id', []],
-    // Of a view that a trigger reads, or of a trigger that another one starts.
-    ['SQLITE_ERROR', 'no such table: main.below_a_view', [LOG, CHECK, LENGTHS, PATHS]],
+    ['SQLITE_ERROR', 'no such table: main.nowhere', []],
     ['SQLITE_ERROR', 'malformed JSON', [LOG, CHECK, LENGTHS, PATHS]],
     ['SQLITE_MISMATCH', 'datatype mismatch', [LOG, CHECK, LENGTHS, PATHS]],
   ])('%s, %s', (code, message, blamed) => {
@@ -82,6 +81,35 @@ test('a store does not open while a trigger names a table that is gone, and says
     exitStatus: EXIT_STATUS.databaseUnavailable,
     message: `Cannot write ${path}: the trigger to_log on messages, which parley did not create, fails: no such table: main.my_log`,
     hint: expect.stringContaining('DROP TRIGGER "to_log";'),
+  })
+})
+
+test.each([
+  ['a view that the trigger reads', 'INSERT INTO my_log SELECT id FROM my_view'],
+  ['a trigger that the trigger starts', 'INSERT INTO my_copies VALUES (NEW.id)'],
+])('a table that is missing below %s is the fault of this trigger alone', (_, body) => {
+  const path = join(newFolder(), 'parley.db')
+  const first = openAt(path)
+  first.db.exec(`CREATE TABLE my_log (id); CREATE TABLE my_copies (id); CREATE TABLE "my rows" (id);
+    CREATE VIEW my_view AS SELECT id FROM "my rows";
+    CREATE TRIGGER copied AFTER INSERT ON my_copies BEGIN INSERT INTO my_log SELECT id FROM "my rows"; END;
+    CREATE TRIGGER one AFTER INSERT ON messages BEGIN ${body}; END;
+    CREATE TRIGGER two AFTER INSERT ON teams BEGIN INSERT INTO my_log VALUES (upper(NEW.id)); END;
+    DROP TABLE "my rows"`)
+  first.close()
+  expect(errorOf(() => openAt(path))).toMatchObject({
+    message: expect.stringMatching(/the trigger one on messages, .* fails: no such table: main\.my rows$/),
+  })
+})
+
+test('a table that a statement of parley misses is not the fault of a trigger or index', async () => {
+  const store = temporaryStore()
+  store.db.exec(`CREATE TABLE my_log (id);
+    CREATE TRIGGER to_log AFTER INSERT ON messages BEGIN INSERT INTO my_log VALUES (NEW._id); END;
+    CREATE INDEX my_idx ON messages (lower(subject))`)
+  await expect(store.transaction(() => store.db.exec('DELETE FROM nowhere'))).rejects.toMatchObject({
+    code: 'SQLITE_ERROR',
+    message: 'no such table: nowhere',
   })
 })
 

@@ -88,7 +88,9 @@ function foreignObjectError(error: Error, file: string): StopError | undefined {
     try {
       const own = ownObjects()
       const tables = tablesOfParley(db, own)
-      objects = blamedObjects(error, foreignObjects(db, own, tables), tables)
+      const others = schemaObjects(db, 'name').filter(({ table }) => !tables.has(table))
+      const foreign = foreignObjects(db, own, tables).map(object => withSqlBelow(object, others))
+      objects = blamedObjects(error, foreign, tables)
     } finally {
       db.close()
     }
@@ -112,6 +114,21 @@ function foreignObjectError(error: Error, file: string): StopError | undefined {
   })
 }
 
+/**
+ * The object with the SQL of the views that it reads and of the triggers that it starts, which can fail as well.
+ * @param others views, and triggers and indices of other tables than parley's
+ */
+function withSqlBelow(object: ForeignObject, others: readonly SchemaObject[]): ForeignObject {
+  const below = new Set<SchemaObject>()
+  let { sql } = object
+  for (;;) {
+    const next = others.find(other => !below.has(other) && hasWord(sql, other.table))
+    if (!next) return { ...object, sql }
+    below.add(next)
+    sql += `\n${next.sql}`
+  }
+}
+
 const RAISED = 'SQLITE_CONSTRAINT_TRIGGER'
 
 /**
@@ -124,7 +141,8 @@ const SUBJECT =
 /**
  * @returns the objects that can have caused an error with this message. If no object mentions the name in the message,
  * and parley's own statements cannot have caused the error, these are all objects that compute something: SQLite does
- * not name the trigger in an error below a view or inside a function. Pure.
+ * not name the trigger in an error inside a function. Pure.
+ * @param objects with the SQL of what is below them
  */
 export function blamedObjects(
   error: Pick<Error, 'message'> & { code?: unknown },
@@ -138,7 +156,8 @@ export function blamedObjects(
     return raising.length > 0 ? raising : triggers
   }
   const name = SUBJECT.exec(error.message)?.groups?.name
-  const mayBeOwn = name !== undefined && (ownTables.has(name) || error.message.startsWith('no such column'))
+  const mayBeOwn =
+    name !== undefined && (ownTables.has(name) || /^no such (table|column)/.test(error.message))
   const named = name === undefined ? [] : objectsNaming(name, error, objects)
   return named.length > 0 || mayBeOwn ? named : objects.filter(computes)
 }
@@ -160,11 +179,12 @@ function objectsNaming(
   )
 }
 
-const hasWord = (sql: string, word: string): boolean =>
-  sql
-    .toLowerCase()
-    .split(/[^\p{L}\p{N}_$]+/u)
-    .includes(word.toLowerCase())
+const NO_WORD = /[^\p{L}\p{N}_$]+/u
+
+function hasWord(sql: string, word: string): boolean {
+  const [text, wanted] = [sql.toLowerCase(), word.toLowerCase()]
+  return NO_WORD.test(wanted) ? text.includes(wanted) : text.split(NO_WORD).includes(wanted)
+}
 
 /** @returns the errors of triggers and indices that SQLite cannot even compile, for example since a table is gone */
 export function deadObjectErrors(db: Sqlite, file: string): StopError[] {
