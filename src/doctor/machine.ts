@@ -25,6 +25,7 @@ import {
   ownObjects,
 } from '../store/migrations/foreign-objects.ts'
 import { appliedMigrations, newestMigration } from '../store/migrations/journal.ts'
+import { takenNameErrors } from '../store/migrations/migrate.ts'
 import { lostFileError } from '../store/status/status.ts'
 import { countText } from '../terminal/wording.ts'
 import { exportFindings } from './exports.ts'
@@ -334,7 +335,8 @@ function schemaVersion(db: Sqlite, line: CheckFindings, { version, database }: M
   if (applied === undefined)
     return [line.wrong('the list of applied migrations is missing', DATABASE, DAMAGED)]
   const hint = 'The next backfill or daemon migrates it. It copies a database larger than 10 MB first.'
-  return [line.note(`older than parley ${version}`, hint)]
+  const taken = takenNameErrors(db, database).map(error => stopFinding(line, error))
+  return [line.note(`older than parley ${version}`, hint), ...taken]
 }
 
 /**

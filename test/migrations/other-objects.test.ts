@@ -1,12 +1,14 @@
 import { dirname } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
+import { checkMachine } from '../../src/doctor/machine.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { type LeftOut, ownObjectsIn } from '../../src/store/migrations/foreign-objects.ts'
+import { migrate, takenNameErrors } from '../../src/store/migrations/migrate.ts'
 import { openWarehouse, type WarehouseOptions } from '../../src/store/open-warehouse.ts'
 import { newFolder, openAt } from '../store/temporary-store.ts'
-import { migrationsWith } from './older-version.ts'
+import { migrationsOf, migrationsWith } from './older-version.ts'
 
 /** Objects that analysts may have created in a warehouse. */
 const THEIRS = `
@@ -123,6 +125,30 @@ test('a foreign table with the name of a new table is reported with a hint, and 
     }),
   )
   openAt(path).close()
+})
+
+test('doctor foretells each table whose name an upgrade needs, and no other one', () => {
+  const folder = newFolder()
+  const path = `${folder}/parley.db`
+  const older = openSqlite(path)
+  onTestFinished(() => void older.close())
+  migrate(older, path, { migrations: migrationsOf(folder, 22) })
+  expect(takenNameErrors(older, path)).toEqual([])
+  older.exec('CREATE TABLE my_log (x); CREATE TABLE Metrics (x); CREATE TABLE team_versions (x)')
+  const errors = takenNameErrors(older, path)
+  expect(errors.map(({ message }) => /has a table (\w+)/.exec(message)?.[1]).sort()).toEqual([
+    'Metrics',
+    'team_versions',
+  ])
+  const context = {
+    ...{ database: path, workspace: undefined, mode: 0o600, db: older, openError: undefined },
+    ...{ version: '0', engines: '>=20', node: process.versions.node },
+  }
+  const found = [...checkMachine(context)].filter(({ check, mark }) => check === 'schema' && mark === 'wrong')
+  expect(found.map(({ found: text, status }) => [text, status])).toEqual(
+    errors.map(({ message }) => [message, EXIT_STATUS.databaseUnavailable]),
+  )
+  expect(() => migrate(older, path)).toThrow(expect.objectContaining({ code: 'table-name-taken' }))
 })
 
 test('only an upgrade sorts in files instead of memory', () => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isoInstant, systemClock } from '../../base/clock.ts'
 import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
-import { hasColumn, hasTable } from '../database/existing-tables.ts'
+import { hasColumn, hasTable, tableNames } from '../database/existing-tables.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { queueEarlierDeletions } from '../deletions/purge-queue.ts'
 import { invalidateSearch } from '../search/index-marks.ts'
@@ -15,6 +15,7 @@ import {
   migrationSql,
   type OwnObjects,
   ownObjects,
+  ownObjectsIn,
 } from './foreign-objects.ts'
 import { appliedMigrations, FOLDER, type Migration, migrationsIn } from './journal.ts'
 import { lowerCaseIds } from './lower-case-ids.ts'
@@ -142,16 +143,36 @@ function refuseOrphans(db: Sqlite, file: string, own: OwnObjects): void {
   }
 }
 
-/** The error when a table that parley did not create has the name of a table that a migration creates. */
+/**
+ * @returns the errors with which the next upgrade would fail, since tables that parley did not create have names that
+ * the pending migrations need
+ */
+export function takenNameErrors(db: Sqlite, file: string): StopError[] {
+  const applied = appliedMigrations(db)
+  const created = (isApplied: boolean) => {
+    const migrations = migrationsIn(FOLDER).filter(({ when }) => applied.includes(when) === isApplied)
+    return ownObjectsIn(migrations.map(migration => migrationSql(FOLDER, migration))).tables
+  }
+  const [own, wanted] = [created(true), created(false)]
+  const present = [...tableNames(db)].filter(
+    name => wanted.has(name.toLowerCase()) && !own.has(name.toLowerCase()),
+  )
+  return present.map(name => nameTakenError(file, name))
+}
+
 function tableNameTaken(file: string, error: unknown): StopError | undefined {
   const name = /^table [`"]?(\w+)[`"]? already exists$/.exec(error instanceof Error ? error.message : '')?.[1]
-  if (name === undefined) return undefined
+  return name === undefined ? undefined : nameTakenError(file, name, error)
+}
+
+/** The error when a table that parley did not create has the name of a table that a migration creates. */
+function nameTakenError(file: string, name: string, cause?: unknown): StopError {
   return new StopError(
     `${file} has a table ${name} that parley did not create, and this version needs that name`,
     {
       code: 'table-name-taken',
       hint: `Rename that table: ALTER TABLE ${name} RENAME TO my_${name}. Nothing was changed, and the previous version still works.`,
-      cause: error,
+      cause,
       exitStatus: EXIT_STATUS.databaseUnavailable,
     },
   )
