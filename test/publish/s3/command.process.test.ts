@@ -162,6 +162,12 @@ test('a bucket that has lost its publications is begun again, and the command sa
   expect(ended.stderr).toContain(`${TARGET} is empty; the last one known is publication 1 of `)
 })
 
+/** Resolves when a file with rows is being uploaded. Other requests may follow meanwhile. */
+async function untilUploading({ calls }: FakeS3): Promise<void> {
+  const isUploading = () => calls.some(({ key }) => key.endsWith('.parquet'))
+  expect(await until(isUploading, Boolean, { moves: () => calls.length })).toBe(true)
+}
+
 test('a killed publication shows no secret to other users, and the next one removes its temporary files and is complete', async () => {
   const fake = await fakeS3()
   const store = filledStore()
@@ -169,10 +175,7 @@ test('a killed publication shows no secret to other users, and the next one remo
   const args = ['publish', TARGET, '--database', store.path]
   fake.fault = ({ key }) => (key.endsWith('.parquet') ? 'hang' : undefined)
   const running = startParley(args, place)
-  await until(
-    () => fake.calls.at(-1)?.key ?? '',
-    key => key.endsWith('.parquet'),
-  )
+  await untilUploading(fake)
   expect(readFileSync(`/proc/${running.child.pid}/cmdline`, 'utf8')).not.toContain(ACCESS.secret)
   running.child.kill('SIGKILL')
   await running.ended
@@ -189,10 +192,7 @@ test('a signal ends a publication with 75 while a file is being uploaded, and re
   const place = placeFor(fake)
   fake.fault = ({ key }) => (key.endsWith('.parquet') ? 'hang' : undefined)
   const running = startParley(['publish', TARGET, '--database', store.path], place)
-  await until(
-    () => fake.calls.at(-1)?.key ?? '',
-    key => key.endsWith('.parquet'),
-  )
+  await untilUploading(fake)
   running.child.kill('SIGTERM')
   expect(await running.ended).toMatchObject({ status: EXIT_STATUS.unfinished })
   expect(readdirSync(place.env.TMPDIR)).toEqual([])
