@@ -73,8 +73,8 @@ export interface ChosenResources {
   /** In catalogue order. */
   resources: readonly Resource[]
   /**
-   * Creates the sources, and stores the choice and `sync.since` for `parley status`. Before this call, no resource has sources. Call it
-   * in a transaction.
+   * Creates the sources, and stores the choice and `sync.since` for `parley status`. Before this call, no resource has
+   * sources. Call it in a transaction.
    */
   createSources(context: EngineContext): void
   sources(): readonly Source[]

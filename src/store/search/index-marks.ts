@@ -138,8 +138,8 @@ export function invalidateDroppedSearch(db: Sqlite): boolean {
 export const SEARCH_REBUILT = 'search-rebuilt'
 
 /**
- * Invalidates the indices when the error shows a damaged or dropped index. Nothing is lost: the indices are built from the rows.
- * Call it outside a transaction.
+ * Invalidates the indices when the error shows a damaged or dropped index. Nothing is lost: the indices are built
+ * from the rows. Call it outside a transaction.
  * @returns the error to report; an error of any other kind unchanged
  * @param onDamaged called when this call has invalidated the indices
  */

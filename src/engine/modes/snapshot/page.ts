@@ -62,7 +62,8 @@ interface ListedKey {
 
 /**
  * `findMissingRows` only notes the keys that a page shows, and returns whether no earlier page of the pass has shown one
- * of them. The end of the pass finds the missing rows. `advance` returns the batches of `endPass` after the first, which runs in the transaction of the final page.
+ * of them. The end of the pass finds the missing rows. `advance` returns the batches of `endPass` after the first, which
+ * runs in the transaction of the final page.
  */
 export function snapshotSteps(
   context: EngineContext,
