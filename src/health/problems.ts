@@ -3,13 +3,14 @@ import { EXIT_STATUS, type StopError } from '../base/errors.ts'
 import { singleLine } from '../base/safe-text.ts'
 import { sizeText } from '../base/size-text.ts'
 import { isOfForeignObject } from '../store/migrations/foreign-objects.ts'
-import type {
-  DaemonReport,
-  DaemonState,
-  PlaceOfRemains,
-  ResourceFacts,
-  StatusReport,
-  UnreachableReport,
+import {
+  type DaemonReport,
+  type DaemonState,
+  type PlaceOfRemains,
+  type ResourceFacts,
+  SOME_RESOURCES_FAILED,
+  type StatusReport,
+  type UnreachableReport,
 } from '../store/status/report.ts'
 import { GATE_KINDS } from '../store/sync/gates.ts'
 import { clockText, countText, dueText } from '../terminal/wording.ts'
@@ -194,7 +195,9 @@ function processProblems(
     const text = stoppedText(daemon?.reason, daemon?.hint)
     return [{ ...text, id: 'daemon:stopped', kind: 'act', since: daemon?.since ?? null }]
   }
-  const isExplained = isEndedByApi(backfill) && causes.some(({ kind }) => kind === 'act')
+  // After `accept-deletions` no resource fails any more, though no backfill has run since.
+  const isSettled = backfill?.reason === SOME_RESOURCES_FAILED && causes.length === 0
+  const isExplained = isSettled || (isEndedByApi(backfill) && causes.some(({ kind }) => kind === 'act'))
   if (writer.died || (backfill !== null && backfill.exit_status !== 0 && !isExplained)) {
     const detail = backfill?.reason ? withoutStop(backfill.reason) : null
     const what = 'The last backfill ended before it had read everything'

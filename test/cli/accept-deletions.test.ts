@@ -44,6 +44,7 @@ test.concurrent('accept-deletions applies held-back deletions at once, and the r
   const { stdout } = await parley(['status', '--json'], { cwd })
   const [members] = JSON.parse(stdout).resources
   expect(members).toMatchObject({ resource: 'members', state: 'ok', reason: null, rows_deleted: 25 })
+  expect(await parley(['status', '--check'], { cwd })).toMatchObject({ status: 0 })
 })
 
 test.concurrent('accept-deletions reports that nothing is held back and changes nothing', async context => {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
@@ -115,28 +116,35 @@ test('a foreign table with the name of a view of parley stays', () => {
   expect(db.prepare('SELECT x FROM live_teams').pluck().all()).toEqual(['theirs'])
 })
 
-test('a foreign table with the name of a new table is reported with a hint, and nothing is changed', () => {
-  const path = used('CREATE TABLE more (x); INSERT INTO more VALUES (1)')
-  expect(() => upgraded(path, 'CREATE TABLE `more` (a TEXT) STRICT;')).toThrow(
+test.each([
+  ['a foreign table', 'a table more', 'CREATE TABLE more (x)', 'ALTER TABLE more RENAME TO my_more'],
+  ['a foreign view', 'a view more', 'CREATE VIEW more AS SELECT 1 AS x', 'DROP VIEW more'],
+  ['a foreign index', 'an index more_by_a', 'CREATE INDEX more_by_a ON teams (name)', 'DROP INDEX more_by_a'],
+])('%s with a name that an upgrade needs is reported with a hint, and stays', (_, said, theirs, hint) => {
+  const path = used(theirs)
+  const before = readFileSync(path)
+  const sql = 'CREATE TABLE `more` (a TEXT) STRICT;\nCREATE INDEX `more_by_a` ON `more` (`a`);'
+  expect(() => upgraded(path, sql)).toThrow(
     expect.objectContaining({
       code: 'table-name-taken',
       exitStatus: EXIT_STATUS.databaseUnavailable,
-      hint: expect.stringContaining('ALTER TABLE more RENAME TO my_more'),
+      message: expect.stringContaining(`has ${said} that parley did not create`),
+      hint: expect.stringContaining(hint),
     }),
   )
-  openAt(path).close()
+  expect(readFileSync(path).equals(before)).toBe(true)
 })
 
-test('doctor foretells each table whose name an upgrade needs, and no other one', () => {
+test('doctor foretells each name that an upgrade needs and something else has', () => {
   const folder = newFolder()
   const path = `${folder}/parley.db`
   const older = openSqlite(path)
   onTestFinished(() => void older.close())
   migrate(older, path, { migrations: migrationsOf(folder, 22) })
   expect(takenNameErrors(older, path)).toEqual([])
-  older.exec('CREATE TABLE my_log (x); CREATE TABLE Metrics (x); CREATE TABLE team_versions (x)')
+  older.exec('CREATE TABLE my_log (x); CREATE TABLE Metrics (x); CREATE VIEW team_versions AS SELECT 1')
   const errors = takenNameErrors(older, path)
-  expect(errors.map(({ message }) => /has a table (\w+)/.exec(message)?.[1]).sort()).toEqual([
+  expect(errors.map(({ message }) => /has a (?:table|view) (\w+)/.exec(message)?.[1]).sort()).toEqual([
     'Metrics',
     'team_versions',
   ])

@@ -3,7 +3,7 @@ import { isoInstant } from '../../base/clock.ts'
 import { EXIT_STATUS, type ExitStatus, exitStatusOf, reasonOf, reportedError } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import type { Backfill } from '../../engine/run/backfill.ts'
-import type { BackfillEnd } from '../../store/status/report.ts'
+import { type BackfillEnd, SOME_RESOURCES_FAILED } from '../../store/status/report.ts'
 import { META } from '../../store/sync/meta.ts'
 
 interface BackfillFacts {
@@ -51,7 +51,7 @@ export async function saveBackfillEnd(
 
 /** The reasons for an incomplete backfill that was not stopped by a signal. */
 const REASONS: Readonly<Partial<Record<ExitStatus, string>>> = {
-  [EXIT_STATUS.apiUnavailable]: 'Some resources failed',
+  [EXIT_STATUS.apiUnavailable]: SOME_RESOURCES_FAILED,
   [EXIT_STATUS.unfinished]: 'The run ended before everything was read',
 }
 

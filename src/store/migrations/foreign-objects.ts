@@ -279,7 +279,7 @@ export function dropDependentObjects(db: Sqlite, own: OwnObjects): () => LeftOut
   }
   return () => {
     const tables = tableNames(db)
-    // A migration may have replaced a view by a table of the same name.
+    // A migration may have replaced a view of parley by a table of the same name.
     const wanted = [...views.filter(({ name }) => !tables.has(name)), ...indices, ...triggers]
     return wanted.flatMap(object => recreate(db, object))
   }

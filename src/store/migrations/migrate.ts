@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { isoInstant, systemClock } from '../../base/clock.ts'
 import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
-import { hasColumn, hasTable, tableNames } from '../database/existing-tables.ts'
+import { hasColumn, hasTable } from '../database/existing-tables.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { queueEarlierDeletions } from '../deletions/purge-queue.ts'
 import { invalidateSearch } from '../search/index-marks.ts'
 import { META } from '../sync/meta.ts'
-import { ensureViews } from '../views/views.ts'
+import { EARLIER_NAMES, ensureViews } from '../views/views.ts'
 import { plannedCopy, removeUnfinishedCopies, writeUpgradeCopy } from './backup.ts'
 import {
   brokenReferences,
@@ -41,7 +41,8 @@ export interface UpgradeOptions {
 
 /**
  * Copies the database unless it is small, then applies all pending migrations in one transaction.
- * @throws StopError (73) when there is no space for the copy or a migration fails; the database is then unchanged
+ * @throws StopError (73) when a name that a migration needs is taken, there is no space for the copy, or a migration
+ * fails; the database is then unchanged
  */
 export function migrate(db: Sqlite, file: string, options: UpgradeOptions = {}): void {
   const { migrations: folder = FOLDER, onUpgrade, onLeftOut, freeBytes } = options
@@ -49,6 +50,8 @@ export function migrate(db: Sqlite, file: string, options: UpgradeOptions = {}):
   const pending = migrationsIn(folder).filter(({ when }) => !applied.includes(when))
   const [first] = pending
   if (!first) return
+  const [taken] = takenNameErrors(db, file, folder)
+  if (taken) throw taken
   removeUnfinishedCopies(file)
   const copy = plannedCopy(db, file, first.tag)
   if (applied.length > 0) onUpgrade?.({ migrations: pending.map(({ tag }) => tag), copy })
@@ -125,10 +128,7 @@ function applyOne(db: Sqlite, file: string, folder: string, migration: Migration
     // A full disk and similar errors are not the fault of the migration.
     if (!/^SQLITE_(ERROR|CONSTRAINT)/.test(errorCode(error) ?? '')) throw error
     const found = error instanceof Error ? error.message : typeof error
-    throw (
-      tableNameTaken(file, error) ??
-      migrationBroken(`The upgrade of ${file} failed at ${tag}: ${found}`, error)
-    )
+    throw migrationBroken(`The upgrade of ${file} failed at ${tag}: ${found}`, error)
   }
   const hash = createHash('sha256').update(sql).digest('hex')
   db.prepare('INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)').run(hash, when)
@@ -143,36 +143,50 @@ function refuseOrphans(db: Sqlite, file: string, own: OwnObjects): void {
   }
 }
 
+/** Views of parley with names of tables that some migration creates. */
+const OWN_VIEWS: ReadonlySet<string> = new Set(['message_participants', ...Object.keys(EARLIER_NAMES)])
+
+/** How somebody moves an object out of the way. */
+const MOVES: Readonly<Record<NamedObject['type'], (name: string) => string>> = {
+  table: name => `Rename that table: ALTER TABLE ${name} RENAME TO my_${name}.`,
+  view: name => `Drop that view with DROP VIEW ${name}, and create it again with another name.`,
+  index: name => `Drop that index with DROP INDEX ${name}, and create it again with another name.`,
+}
+
+interface NamedObject {
+  type: 'table' | 'view' | 'index'
+  name: string
+}
+
 /**
- * @returns the errors with which the next upgrade would fail, since tables that parley did not create have names that
- * the pending migrations need
+ * @param migrations the folder with the migrations
+ * @returns the errors with which the next upgrade fails, since objects that parley did not create have names that the
+ * pending migrations need
  */
-export function takenNameErrors(db: Sqlite, file: string): StopError[] {
+export function takenNameErrors(db: Sqlite, file: string, migrations = FOLDER): StopError[] {
   const applied = appliedMigrations(db)
   const created = (isApplied: boolean) => {
-    const migrations = migrationsIn(FOLDER).filter(({ when }) => applied.includes(when) === isApplied)
-    return ownObjectsIn(migrations.map(migration => migrationSql(FOLDER, migration))).tables
+    const some = migrationsIn(migrations).filter(({ when }) => applied.includes(when) === isApplied)
+    const { tables, indices } = ownObjectsIn(some.map(migration => migrationSql(migrations, migration)))
+    return new Set([...tables, ...indices])
   }
   const [own, wanted] = [created(true), created(false)]
-  const present = [...tableNames(db)].filter(
-    name => wanted.has(name.toLowerCase()) && !own.has(name.toLowerCase()),
-  )
-  return present.map(name => nameTakenError(file, name))
+  return db
+    .prepare<unknown[], NamedObject>(
+      "SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view', 'index') ORDER BY name",
+    )
+    .all()
+    .filter(({ name }) => wanted.has(name.toLowerCase()) && !own.has(name.toLowerCase()))
+    .filter(({ type, name }) => type !== 'view' || !OWN_VIEWS.has(name))
+    .map(object => nameTakenError(file, object))
 }
 
-function tableNameTaken(file: string, error: unknown): StopError | undefined {
-  const name = /^table [`"]?(\w+)[`"]? already exists$/.exec(error instanceof Error ? error.message : '')?.[1]
-  return name === undefined ? undefined : nameTakenError(file, name, error)
-}
-
-/** The error when a table that parley did not create has the name of a table that a migration creates. */
-function nameTakenError(file: string, name: string, cause?: unknown): StopError {
+function nameTakenError(file: string, { type, name }: NamedObject): StopError {
   return new StopError(
-    `${file} has a table ${name} that parley did not create, and this version needs that name`,
+    `${file} has ${type === 'index' ? 'an' : 'a'} ${type} ${name} that parley did not create, and this version needs that name`,
     {
       code: 'table-name-taken',
-      hint: `Rename that table: ALTER TABLE ${name} RENAME TO my_${name}. Nothing was changed, and the previous version still works.`,
-      cause,
+      hint: `${MOVES[type](name)} Nothing was changed, and the previous version still works.`,
       exitStatus: EXIT_STATUS.databaseUnavailable,
     },
   )

@@ -94,6 +94,9 @@ export function reasonOfState({ reason, hint }: Pick<DaemonState, 'reason' | 'hi
   return reason === null ? null : reasonWithHint({ message: reason, hint })
 }
 
+/** The reason of a backfill that ended because of resources: each that fails still is a problem itself. */
+export const SOME_RESOURCES_FAILED = 'Some resources failed'
+
 /** What a backfill stores in `sync_meta` at its end. */
 export interface BackfillEnd {
   ended_at: string

@@ -29,7 +29,7 @@ function viewStatements(): readonly View[] {
 }
 
 /** Tables by their earlier names, for views and triggers that parley did not create. */
-const EARLIER_NAMES = { sync_absences: 'sync_suspicions', sync_erasures: 'sync_purge_queue' }
+export const EARLIER_NAMES = { sync_absences: 'sync_suspicions', sync_erasures: 'sync_purge_queue' }
 
 /** The SQL of this view is valid in DuckDB as well. */
 export const liveViewOf = (placed: PlacedTable): View => view(`live_${placed.table.name}`, liveRows(placed))
