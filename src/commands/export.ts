@@ -63,18 +63,16 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
     const folder = resolve(context.cwd, input.args[1] ?? '')
     requireWarehouse(path)
     const { tables, since, full = false, json = false } = input.options
-    const { mode } = settings.database
     const began = clock.elapsed()
     const db = openDatabase({ path, readonly: true })
     const progress = createTableProgress(context, () => clock.elapsed())
     try {
-      const target = openTarget(folder, mode, clock)
+      const target = openTarget(folder, settings.database.mode, clock)
       try {
         const summary = await exportWarehouse({
           db,
           target,
           clock,
-          mode,
           version: context.version,
           tables,
           since,

@@ -36,8 +36,6 @@ export interface ExportOptions {
   db: Sqlite
   target: Target
   clock: Clock
-  /** File mode. */
-  mode: number
   /** Version of this program. */
   version: string
   /** Names of tables or of their folders. Default: all. */

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
-import { closeSync, fchmodSync, fsyncSync, writeSync } from 'node:fs'
+import { writeSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { ByteWriter, type ColumnSource, ParquetWriter } from 'hyparquet-writer'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import type { StoredCell } from '../store/database/sqlite-types.ts'
-import { createFile } from '../store/disk/new-files.ts'
 import { type ExportTable, sourcesOf } from './export-tables.ts'
 import { createFingerprint, MARK_KEY, type Mark, markText } from './fingerprint.ts'
 import {
@@ -18,21 +17,18 @@ import type { Sink } from './partitions.ts'
 
 export interface WrittenFile extends Mark {
   bytes: number
-  /** The `fileChecksum` of the file's bytes. */
-  checksum: string
+  /** Of the file's bytes, in hex. */
+  sha256: string
   /** By column, in the order of the table: how many cells are NULL in the file. */
   nulls: readonly number[]
 }
 
-/** A checksum of the content of files: 32 hexadecimal digits. */
-export function fileChecksum(): { add(bytes: Uint8Array): void; value(): string } {
-  const hash = createHash('sha256')
-  return { add: bytes => void hash.update(bytes), value: () => hash.digest('hex').slice(0, 32) }
-}
+/** The checksum that is noted about a file: 32 hexadecimal digits. */
+export const fileChecksum = (sha256: string): string => sha256.slice(0, 32)
 
 export interface ParquetFileOptions {
-  path: string
-  mode: number
+  /** The descriptor of a new file. */
+  file: number
   table: ExportTable
   createdBy: string
   /** Default: `PARQUET_TYPES`. */
@@ -57,17 +53,15 @@ function charactersOf(cell: StoredCell): number {
 }
 
 /**
- * Writes a Parquet file. At most one row group is in memory. `finish` writes the last row group, the mark and the footer,
- * and syncs the file to the disk; `abandon` closes the incomplete file without removing it.
+ * Writes a Parquet file. At most one row group is in memory. `finish` writes the last row group, the mark and the footer.
  */
 export function createParquetFile({
-  path,
-  mode,
+  file,
   table,
   createdBy,
   types = PARQUET_TYPES,
   fieldIds,
-}: ParquetFileOptions): Sink<WrittenFile> {
+}: ParquetFileOptions): Omit<Sink<WrittenFile>, 'abandon'> {
   const { columns } = table
   const sources = sourcesOf(columns)
   const read = columns.map(column => ({
@@ -76,10 +70,10 @@ export function createParquetFile({
     convert: types[column.kind].convert,
   }))
   const fingerprint = createFingerprint(columns)
-  const file = openFile(path, mode)
+  const { bytes, digest } = bytesOf(file)
   const kvMetadata: { key: string; value: string }[] = []
   const writer = new ParquetWriter({
-    writer: file.writer,
+    writer: bytes,
     schema: parquetSchema(columns, types, fieldIds),
     kvMetadata,
     createdBy,
@@ -125,9 +119,8 @@ export function createParquetFile({
       const mark = fingerprint.finish()
       kvMetadata.push({ key: MARK_KEY, value: markText({ ...mark, folder: table.folder }) })
       writer.finish()
-      return { ...mark, ...file.close(), nulls }
+      return { ...mark, bytes: bytes.offset, sha256: digest(), nulls }
     },
-    abandon: file.abandon,
   }
 }
 
@@ -157,28 +150,16 @@ const CHUNK_BYTES = 1 << 20
  */
 const FIRST_BYTES = 1 << 14
 
-interface OpenFile {
-  writer: ByteWriter
-  /** Syncs and closes the file. */
-  close(): Pick<WrittenFile, 'bytes' | 'checksum'>
-  abandon(): void
-}
-
-function openFile(path: string, mode: number): OpenFile {
-  const handle = createFile(path)
+/** Writes to a file in pieces, and computes the SHA-256 of what was written. */
+function bytesOf(file: number): { bytes: ByteWriter; digest(): string } {
   const writer = new ByteWriter(FIRST_BYTES)
-  const checksum = fileChecksum()
-  let isOpen = true
+  const hash = createHash('sha256')
   const grow = writer.ensure.bind(writer)
   const drain = () => {
     const bytes = writer.getBytes()
-    checksum.add(bytes)
-    for (let from = 0; from < bytes.length; ) from += writeSync(handle, bytes, from)
+    hash.update(bytes)
+    for (let from = 0; from < bytes.length; ) from += writeSync(file, bytes, from)
     writer.index = 0
-  }
-  const close = () => {
-    if (isOpen) closeSync(handle)
-    isOpen = false
   }
   // The library's writer would keep the whole file in memory. It never changes earlier bytes, so a full buffer can be
   // written to the file.
@@ -187,14 +168,5 @@ function openFile(path: string, mode: number): OpenFile {
     grow(size)
   }
   writer.finish = drain
-  return {
-    writer,
-    close() {
-      fchmodSync(handle, mode)
-      fsyncSync(handle)
-      close()
-      return { bytes: writer.offset, checksum: checksum.value() }
-    },
-    abandon: close,
-  }
+  return { bytes: writer, digest: () => hash.digest('hex') }
 }

@@ -12,8 +12,6 @@ import { filePath, type Target } from './target.ts'
 export interface TableWork extends PartitionReading {
   db: Sqlite
   target: Target
-  /** File mode. */
-  mode: number
   createdBy: string
   /** Partitions of earlier months are neither read nor touched. */
   sinceMonth: string | undefined
@@ -93,19 +91,17 @@ async function writePartition(reading: TableRead, month: Partition): Promise<Tar
   return files.get(month) ?? open().finish()
 }
 
-function fileFor({ target, table, mode, createdBy }: TableRead, month: Partition): Sink<TargetFile> {
+function fileFor({ target, table, createdBy }: TableRead, month: Partition): Sink<TargetFile> {
   const path = filePath(table, month)
-  const file = createParquetFile({ path: target.prepare(path), mode, table, createdBy })
+  const { file, end, abandon } = target.beginFile(path)
+  const { add, finish } = createParquetFile({ file, table, createdBy })
   return {
-    add: file.add,
+    add,
     finish() {
-      const { fingerprint, rows, bytes } = file.finish()
-      target.replace(path)
+      const { fingerprint, rows, bytes } = finish()
+      end()
       return { path, month, rows, bytes, fingerprint }
     },
-    abandon() {
-      file.abandon()
-      target.discard(path)
-    },
+    abandon,
   }
 }

@@ -2,7 +2,15 @@ import { existsSync, lstatSync, readdirSync, readFileSync, renameSync, rmdirSync
 import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
-import { folderStats, fsyncPath, makeFolder, renameDurably, writeNewFile } from '../store/disk/new-files.ts'
+import {
+  beginNewFile,
+  folderStats,
+  fsyncPath,
+  makeFolder,
+  type NewFile,
+  renameDurably,
+  writeNewFile,
+} from '../store/disk/new-files.ts'
 import type { ExportTable } from './export-tables.ts'
 import { readMark } from './fingerprint.ts'
 import { isManifest, MANIFEST, type Manifest, type TargetFile } from './manifest.ts'
@@ -16,12 +24,8 @@ export interface Target {
   folders(): string[]
   /** Complete files that parley wrote for this table. Removes incomplete files of a crash. */
   files(folder: string): TargetFile[]
-  /** Creates the folder of a file. Returns the temporary path to write to. */
-  prepare(file: string): string
-  /** Atomically moves the temporary file to its place. */
-  replace(file: string): void
-  /** Removes the temporary file. */
-  discard(file: string): void
+  /** Begins a file under a temporary name, and creates its folder. `end` atomically moves it to its place. */
+  beginFile(file: string): NewFile
   remove(file: string): void
   /** Syncs changed folders to the disk, so that replaced files survive a crash of the machine. */
   syncFolders(): void
@@ -72,17 +76,25 @@ export function openTarget(path: string, mode: number, clock: Clock): Target {
         .filter(entry => entry.isDirectory() && isReadable(join(path, entry.name)))
         .map(({ name }) => name),
     files: folder => filesIn(path, folder),
-    prepare(file) {
-      const folder = dirname(join(path, file))
-      for (const missing of [dirname(folder), folder]) if (missing !== path) makeFolder(missing, mode)
-      return freshName(join(path, file))
+    beginFile(name) {
+      const place = join(path, name)
+      const folders = [dirname(dirname(place)), dirname(place)]
+      for (const folder of folders) if (folder !== path) makeFolder(folder, mode)
+      const temporary = freshName(place)
+      const { file, end, abandon } = beginNewFile(temporary, mode)
+      return {
+        file,
+        end() {
+          end()
+          renameSync(temporary, place)
+          for (const folder of folders) touched.add(folder)
+        },
+        abandon() {
+          abandon()
+          removeWithin(path, temporary)
+        },
+      }
     },
-    replace(file) {
-      const place = join(path, file)
-      renameSync(temporaryName(place), place)
-      touched.add(dirname(place)).add(dirname(dirname(place)))
-    },
-    discard: file => removeWithin(path, temporaryName(join(path, file))),
     remove: file => removeWithin(path, join(path, file)),
     syncFolders() {
       for (const folder of touched) if (existsSync(folder)) fsyncPath(folder)

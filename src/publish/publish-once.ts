@@ -63,8 +63,7 @@ export async function publishOnce({
     const emptied = await emptiedError(db, target, access)
     if (emptied) onEmptied(emptied)
     const storage = await openTargetStorage(target, access)
-    const { mode } = settings.database
-    const options = { db, storage, clock, mode, version, keep, tables, full, signal, onProgress }
+    const options = { db, storage, clock, version, keep, tables, full, signal, onProgress }
     const summary = await publishWarehouse(options).finally(storage.close)
     onEnd?.(db, { summary })
     return summary

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import { createFingerprint, type Mark } from '../export/fingerprint.ts'
-import { createParquetFile } from '../export/parquet-file.ts'
+import { createParquetFile, fileChecksum } from '../export/parquet-file.ts'
 import {
   nextTurn,
   type Partition,
@@ -46,8 +46,6 @@ export interface TablePublishing extends PartitionReading {
   storage: Storage
   clock: Clock
   publication: number
-  /** File mode, where the target has modes. */
-  mode: number
   createdBy: string
   /** The earlier snapshots of the table that stay. */
   kept: ReadonlySet<number>
@@ -224,7 +222,7 @@ async function writePart(
  * interrupted publication stays unreferenced.
  */
 function fileSink(writing: TableWriting, part: Partition): Sink<PublishedPart> {
-  const { storage, table, evolved, publication, mode, createdBy } = writing
+  const { storage, table, evolved, publication, createdBy } = writing
   const { read, written, partition } = table
   const name = `${read.folder}/data/${publication}-${randomUUID()}.parquet`
   const hasOwnMonth = written !== read
@@ -232,8 +230,7 @@ function fileSink(writing: TableWriting, part: Partition): Sink<PublishedPart> {
   const fieldIds = new Map(evolved.schema.fields.map(field => [field.name, field.id]))
   const upload = storage.beginFile(name)
   const file = createParquetFile({
-    path: upload.file,
-    mode,
+    file: upload.file,
     table: written,
     createdBy,
     types: ICEBERG_PARQUET_TYPES,
@@ -245,7 +242,7 @@ function fileSink(writing: TableWriting, part: Partition): Sink<PublishedPart> {
       file.add(hasOwnMonth ? [...cells, part] : cells)
     },
     finish() {
-      const { rows, bytes, nulls, fingerprint, checksum } = file.finish()
+      const { rows, bytes, nulls, fingerprint, sha256 } = file.finish()
       const ids = written.columns.map(column => fieldIds.get(column.name) ?? 0)
       const dataFile: DataFile = {
         path: `${storage.location}/${name}`,
@@ -256,14 +253,11 @@ function fileSink(writing: TableWriting, part: Partition): Sink<PublishedPart> {
         sequence: publication,
         addedBy: publication,
       }
-      upload.end()
+      upload.end({ bytes, sha256 })
       const partDigest = digest?.finish().fingerprint ?? fingerprint
-      return { part, digest: partDigest, checksum, file: dataFile, isMissing: false }
+      return { part, digest: partDigest, checksum: fileChecksum(sha256), file: dataFile, isMissing: false }
     },
-    abandon() {
-      file.abandon()
-      upload.abandon()
-    },
+    abandon: upload.abandon,
   }
 }
 

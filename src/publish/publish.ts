@@ -40,7 +40,6 @@ export interface PublishOptions {
   db: Sqlite
   storage: Storage
   clock: Clock
-  mode: number
   /** Version of this program. */
   version: string
   /** How many publications stay readable. */

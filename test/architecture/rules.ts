@@ -116,8 +116,10 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     // Every file that parley creates, and what is synced to the disk.
     'store/disk/new-files.ts',
   ],
-  // Files that wait for their upload.
-  'node:fs.createReadStream': ['publish/storage/s3-files.ts'],
+  // Files of a published folder.
+  'node:fs.open': ['publish/storage/target-reader.ts'],
+  // Files that are downloaded, by their descriptor.
+  'node:fs.appendFile': ['publish/storage/s3-files.ts'],
   'node:fs.readFileSync': [
     'cli.ts',
     'config/load-settings.ts',
@@ -154,11 +156,7 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
   'node:fs/promises.open': [
     // The file whose place a snapshot takes, once it is known to be none of the warehouse, and its folder.
     'store/snapshot/snapshot.ts',
-    // Files of a published folder, and downloaded ones.
-    'publish/storage/target-reader.ts',
   ],
-  // Files that are downloaded.
-  'node:fs/promises.appendFile': ['publish/storage/s3-files.ts'],
 }
 
 /** Functions of `node:fs` and `node:fs/promises` that open a file. */

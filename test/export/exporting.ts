@@ -16,6 +16,21 @@ export interface Exporting extends Partial<Pick<ExportOptions, 'tables' | 'since
   through?: (target: Target) => Target
 }
 
+/** The target, with a call before each file gets its final name. */
+export const withLook = (target: Target, look: (file: string) => void): Target => ({
+  ...target,
+  beginFile(name) {
+    const begun = target.beginFile(name)
+    return {
+      ...begun,
+      end() {
+        look(name)
+        begun.end()
+      },
+    }
+  },
+})
+
 /** Exports a warehouse as the command does, over a separate connection. */
 export async function exportTo(
   database: string,
@@ -30,7 +45,6 @@ export async function exportTo(
       db,
       target: through(target),
       clock,
-      mode,
       version: '1.2.3',
       full: false,
       signal: new AbortController().signal,

@@ -5,7 +5,7 @@ import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts
 import { putOwn, putTranscript } from '../store/unique-texts.ts'
 import { runs } from '../support/effort.ts'
 import { openDuck } from './duckdb.ts'
-import { contents, emptyTarget, exportTo, filesIn, manifestOf } from './exporting.ts'
+import { contents, emptyTarget, exportTo, filesIn, manifestOf, withLook } from './exporting.ts'
 
 /** All rows have this timestamp, so that changes must be found without timestamps. */
 const NOW = '2026-06-30T12:00:00.000Z'
@@ -180,14 +180,11 @@ const withoutInstants = (folder: string) =>
 /** Fails when the n-th file is renamed to its final name, as a process that is killed there. */
 function dyingAfter(files: number): (target: Target) => Target {
   let left = files
-  return target => ({
-    ...target,
-    replace(file) {
+  return target =>
+    withLook(target, () => {
       if (left === 0) throw new Error('killed here')
       left -= 1
-      target.replace(file)
-    },
-  })
+    })
 }
 
 describe('an incremental export after any changes', () => {

@@ -16,7 +16,7 @@ import { targetError } from '../../src/export/target-folder.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { migrationsOf } from '../migrations/older-version.ts'
 import { newFolder, type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
-import { contents, emptyTarget, exportTo, filesIn, manifestOf } from './exporting.ts'
+import { contents, emptyTarget, exportTo, filesIn, manifestOf, withLook } from './exporting.ts'
 
 const NOW = '2026-06-30T12:00:00.000Z'
 
@@ -97,11 +97,7 @@ describe('the manifest of an export', () => {
     }
     await exportTo(store.path, target, {
       through: inner => ({
-        ...inner,
-        replace(file) {
-          look()
-          inner.replace(file)
-        },
+        ...withLook(inner, look),
         writeText(name, text) {
           look()
           inner.writeText(name, text)
@@ -402,14 +398,11 @@ test('the whole export is of one instant, whatever is written meanwhile', async 
   const target = emptyTarget()
   store.put('members', [{ id: 'm', name: 'M' }], { now: NOW })
   await exportTo(store.path, target, {
-    through: inner => ({
-      ...inner,
-      replace(file) {
+    through: inner =>
+      withLook(inner, file => {
         store.put('members', [{ id: `after ${file}`, name: 'N' }], { now: NOW })
         store.put('teams', [{ id: `after ${file}`, name: 'N', member_ids: ['m'] }], { now: NOW })
-        inner.replace(file)
-      },
-    }),
+      }),
   })
   expect(['members', 'teams', 'team_members'].map(table => tableOf(target, table)?.rows)).toEqual([1, 0, 0])
   expect(store.column('SELECT count(*) FROM teams')).not.toEqual([0])
@@ -462,10 +455,10 @@ test('a stopped export ends between rows and leaves no partial file', async () =
     signal: controller.signal,
     through: inner => ({
       ...inner,
-      prepare(file) {
+      beginFile(file) {
         begun.push(file)
         if (file.startsWith('activities/')) controller.abort(stopped)
-        return inner.prepare(file)
+        return inner.beginFile(file)
       },
     }),
   })

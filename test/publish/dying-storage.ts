@@ -55,13 +55,13 @@ export function dyingAfter(step: number): DyingStorage {
         const upload = storage.beginFile(path)
         return {
           ...upload,
-          end() {
+          end(content) {
             if (isDead || left === 0) {
               isDead = true
               throw new Error(KILLED)
             }
             left -= 1
-            upload.end()
+            upload.end(content)
           },
           abandon: () => (isDead ? undefined : upload.abandon()),
         }

@@ -35,7 +35,7 @@ export async function publishTo(
   { mode = 0o600, clock = systemClock(), ...options }: Publishing = {},
 ): Promise<PublishSummary> {
   const storage = openFolder({ path: folder, location: url, mode, clock })
-  return publishInto(storage, database, { ...options, mode, clock })
+  return publishInto(storage, database, { ...options, clock })
 }
 
 /** The same into an open target, which is closed at the end. */
@@ -50,7 +50,6 @@ export async function publishInto(
       db,
       storage: through(storage),
       clock: systemClock(),
-      mode: 0o600,
       version: '1.2.3',
       keep: 5,
       full: false,

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { EXIT_STATUS, errorCode, isMissingFile, StopError } from '../../base/errors.ts'
 import { type FolderUse, lockFile, lockFolder, targetError } from '../../export/target-folder.ts'
-import { fsyncPath, makeFolder, writeNewFile } from '../../store/disk/new-files.ts'
+import { beginNewFile, fsyncPath, makeFolder, writeNewFile } from '../../store/disk/new-files.ts'
 import type { Storage } from './storage.ts'
 import { filesBelow, folderLocation, TARGET_MARK } from './target-reader.ts'
 
@@ -84,10 +84,7 @@ export function openFolder({ path, location, mode, clock }: FolderOptions): Stor
       renameSync(writeTemporary(place, bytes), place)
       fsyncPath(dirname(place))
     },
-    beginFile(file) {
-      const place = prepare(file)
-      return { file: place, end: () => undefined, abandon: () => rmSync(place, { force: true }) }
-    },
+    beginFile: file => beginNewFile(prepare(file), mode),
     uploaded: async () => undefined,
     list: async folder => filesIn(path, folder),
     settled: async folder => filesIn(path, folder),

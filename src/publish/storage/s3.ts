@@ -14,11 +14,13 @@ import {
   noBucketError,
   tooLargeError,
 } from './s3-faults.ts'
-import { createDownloads, createUploads, MAX_OBJECT_BYTES, type TemporaryFiles } from './s3-files.ts'
+import { createUploads, download, MAX_OBJECT_BYTES } from './s3-files.ts'
 import type { Storage } from './storage.ts'
 import { TARGET_MARK, type TargetReader } from './target-reader.ts'
 
-export interface S3Options extends BucketClientOptions, TemporaryFiles {
+export interface S3Options extends BucketClientOptions {
+  /** The folder for files that are uploaded or downloaded. */
+  temporary: string
   /** Without slashes at its ends; empty for the whole bucket. */
   prefix: string
   /** Where readers find the target. Default: its name, `s3://bucket/prefix`. */
@@ -45,7 +47,7 @@ export async function openS3(options: S3Options): Promise<Storage> {
   }
   try {
     await claimPrefix(objects, name)
-    const uploads = createUploads(options, objects.put)
+    const uploads = createUploads(options.temporary, objects.put)
     return {
       name,
       location: location ?? name,
@@ -61,10 +63,7 @@ export async function openS3(options: S3Options): Promise<Storage> {
       remove: objects.remove,
       // The errors of a bucket already say what to do.
       fault: error => error,
-      close() {
-        close()
-        uploads.close()
-      },
+      close,
     }
   } catch (error) {
     close()
@@ -77,18 +76,14 @@ export function openS3Reader(options: S3Options): TargetReader {
   const { name, location } = options
   const bucket = createBucketClient(options)
   const objects = objectsOf(options, bucket)
-  const downloads = createDownloads(options, objects.readRange)
   return {
     name,
     location: location ?? name,
     read: objects.read,
-    open: downloads.open,
+    open: path => download(path, options.temporary, objects.readRange),
     list: objects.list,
     holds: () => contentOf(objects),
-    close() {
-      bucket.close()
-      downloads.close()
-    },
+    close: bucket.close,
   }
 }
 

@@ -10,7 +10,7 @@ export interface Storage extends TargetContent {
   writeIfAbsent(path: string, bytes: Buffer): Promise<boolean>
   /** Replaces an object atomically. */
   replace(path: string, bytes: Buffer): Promise<void>
-  /** Begins a large object, which the caller writes as a local file. */
+  /** Begins a large object under a new name, which the caller writes as a local file. */
   beginFile(path: string): FileInProgress
   /** Resolves when every file that has ended before this call is an object of the target. */
   uploaded(): Promise<void>
@@ -27,9 +27,9 @@ export interface Storage extends TargetContent {
 }
 
 interface FileInProgress {
-  /** The path of the local file to write. */
-  file: string
-  /** Called when the file is complete and synced to the disk. */
-  end(): void
+  /** The descriptor of the local file to write. */
+  file: number
+  /** Called when the file is complete. @param content what was written; `sha256` in hex */
+  end(content: { bytes: number; sha256: string }): void
   abandon(): void
 }

@@ -1,6 +1,7 @@
-import { readdirSync } from 'node:fs'
-import { open, readdir, readFile } from 'node:fs/promises'
+import { closeSync, fstatSync, open, read, readdirSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { EXIT_STATUS, errorCode, isMissingFile, StopError } from '../../base/errors.ts'
 
 /** The objects of a target. Paths are relative to it, with `/`. */
@@ -53,8 +54,11 @@ export interface StoredFile {
   readonly bytes: number
   /** @throws StopError (exit status 73) when the range cannot be read */
   read(from: number, to: number): Promise<Buffer>
-  close(): Promise<void>
+  close(): void
 }
+
+const openFile = promisify(open)
+export const readFrom = promisify(read)
 
 /**
  * @param path an absolute path. A folder that does not exist is a target without objects.
@@ -66,14 +70,14 @@ export function folderReader(path: string, location?: string): TargetReader {
       return await work(join(path, file))
     } catch (error) {
       if (isMissingFile(error)) return undefined
-      throw unreadable(file, path, error)
+      throw unreadable(file === '' ? path : `${file} in ${path}`, error)
     }
   }
   return {
     name: path,
     location: folderLocation(path, location),
     read: file => found(file, place => readFile(place)),
-    open: file => found(file, place => openStoredFile(place, file)),
+    open: file => found(file, async place => storedFile(await openFile(place, 'r'), file)),
     async list(folder) {
       return (await found(folder, async () => filesBelow(path, folder))) ?? []
     },
@@ -100,38 +104,33 @@ export function filesBelow(path: string, folder: string): string[] {
     .map(entry => join(entry.parentPath, entry.name).slice(path.length + 1))
 }
 
-/** @param name of the object, for messages */
-export async function openStoredFile(place: string, name: string): Promise<StoredFile> {
-  const handle = await open(place)
-  const { size } = await handle.stat()
+/** An object as a local file. @param path of the object, for messages */
+export function storedFile(file: number, path: string): StoredFile {
   return {
-    bytes: size,
+    bytes: fstatSync(file).size,
     async read(from, to) {
       const bytes = Buffer.allocUnsafe(to - from)
       let filled = 0
       try {
         while (filled < bytes.length) {
-          const { bytesRead } = await handle.read(bytes, filled, bytes.length - filled, from + filled)
+          const { bytesRead } = await readFrom(file, bytes, filled, bytes.length - filled, from + filled)
           if (bytesRead === 0) throw new Error('The file became shorter')
           filled += bytesRead
         }
       } catch (error) {
-        throw unreadable(name, place, error)
+        throw unreadable(path, error)
       }
       return bytes
     },
-    close: () => handle.close(),
+    close: () => closeSync(file),
   }
 }
 
-function unreadable(file: string, path: string, error: unknown): StopError {
-  return new StopError(
-    `Cannot read ${file || 'the folder'} in ${path} (${errorCode(error) ?? 'unknown error'})`,
-    {
-      code: 'publish-unreadable',
-      hint: 'Check the disk and the permissions of the folder.',
-      cause: error,
-      exitStatus: EXIT_STATUS.databaseUnavailable,
-    },
-  )
+function unreadable(what: string, error: unknown): StopError {
+  return new StopError(`Cannot read ${what} (${errorCode(error) ?? 'unknown error'})`, {
+    code: 'publish-unreadable',
+    hint: 'Check the disk and the permissions of the folder.',
+    cause: error,
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { errorCode, StopError } from '../../base/errors.ts'
 import type { ExportColumn } from '../../export/export-tables.ts'
 import { createFingerprint, type Mark } from '../../export/fingerprint.ts'
@@ -41,7 +42,7 @@ export async function fileFaults(check: FileCheck, named: NamedFile): Promise<Fi
   try {
     return await storedFaults(check, named, stored)
   } finally {
-    await stored.close()
+    stored.close()
   }
 }
 
@@ -84,12 +85,12 @@ function damageOf({
 const PIECE_BYTES = 2 ** 20
 
 async function checksumOf(stored: StoredFile, signal: AbortSignal): Promise<string> {
-  const checksum = fileChecksum()
+  const hash = createHash('sha256')
   for (let from = 0; from < stored.bytes; from += PIECE_BYTES) {
-    checksum.add(await stored.read(from, Math.min(from + PIECE_BYTES, stored.bytes)))
+    hash.update(await stored.read(from, Math.min(from + PIECE_BYTES, stored.bytes)))
     if (signal.aborted) throw signal.reason
   }
-  return checksum.value()
+  return fileChecksum(hash.digest('hex'))
 }
 
 /** @returns undefined when the file cannot be decoded */
@@ -147,7 +148,7 @@ export async function erasedRows(
     })
     return erased ?? 0
   } finally {
-    await stored.close()
+    stored.close()
   }
 }
 

@@ -12,7 +12,7 @@ import {
   type Stats,
   writeFileSync,
 } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { errorCode } from '../../base/errors.ts'
 
 /**
@@ -25,7 +25,15 @@ import { errorCode } from '../../base/errors.ts'
  * Opens a new file, which only this user can read until it gets another mode.
  * @throws EEXIST where anything has this name, even a link that leads nowhere
  */
-export const createFile = (path: string): number => openSync(path, 'wx', 0o600)
+export const createFile = (path: string): number => openSync(path, 'wx+', 0o600)
+
+/** Opens a new file without a name: nothing is left of it when it is closed or the process is killed. */
+export function createUnnamedFile(folder: string): number {
+  const path = join(folder, `parley-${randomUUID()}`)
+  const file = createFile(path)
+  rmSync(path)
+  return file
+}
 
 /** Writes a new file, and syncs it to the disk. @throws as `createFile` */
 export function writeNewFile(path: string, content: string | Uint8Array, mode: number): void {
@@ -48,6 +56,37 @@ export function replaceFile(path: string, content: string, mode: number): void {
   } catch (error) {
     rmSync(unfinished, { force: true })
     throw error
+  }
+}
+
+export interface NewFile {
+  /** The descriptor to write to. */
+  file: number
+  /** Gives the file its mode, syncs it to the disk and closes it. */
+  end(): void
+  /** Closes and removes the file, also after a failed `end`. */
+  abandon(): void
+}
+
+/** Begins a new file, which stays incomplete until `end`. @throws as `createFile` */
+export function beginNewFile(path: string, mode: number): NewFile {
+  const file = createFile(path)
+  let isOpen = true
+  const close = () => {
+    if (isOpen) closeSync(file)
+    isOpen = false
+  }
+  return {
+    file,
+    end() {
+      fchmodSync(file, mode)
+      fsyncSync(file)
+      close()
+    },
+    abandon() {
+      close()
+      rmSync(path, { force: true })
+    },
   }
 }
 

@@ -1,4 +1,5 @@
-import { readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { fstatSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
 import { DAY_MS } from '../../../src/base/clock.ts'
@@ -22,10 +23,16 @@ import { bucketOf, datedClock } from './publishing.ts'
 
 const text = (bytes: Buffer | undefined) => bytes?.toString()
 
-async function upload(storage: Awaited<ReturnType<typeof bucketOf>>, path: string, content: string) {
-  const upload = storage.beginFile(path)
-  writeFileSync(upload.file, content)
-  upload.end()
+type Bucket = Awaited<ReturnType<typeof bucketOf>>
+
+function write(storage: Bucket, path: string, content: string, bytes = content.length): void {
+  const { file, end } = storage.beginFile(path)
+  writeFileSync(file, content)
+  end({ bytes, sha256: createHash('sha256').update(content).digest('hex') })
+}
+
+async function upload(storage: Bucket, path: string, content: string): Promise<void> {
+  write(storage, path, content)
   await storage.uploaded()
 }
 
@@ -223,9 +230,7 @@ test('eight files are uploaded at a time, and all of them before the upload coun
     return undefined
   }
   for (let number = 0; number < 12; number += 1) {
-    const { file, end } = storage.beginFile(`t/${number}`)
-    writeFileSync(file, String(number))
-    end()
+    write(storage, `t/${number}`, String(number))
   }
   await until(
     () => running,
@@ -249,10 +254,7 @@ test('an upload that fails is thrown at the end, and nothing more is begun after
 test('a file above the limit of one PUT is refused by an error that names the limit', async () => {
   const fake = await fakeS3()
   const storage = await bucketOf(fake)
-  const large = storage.beginFile('t/large')
-  writeFileSync(large.file, '')
-  truncateSync(large.file, 5 * 2 ** 30 + 1)
-  large.end()
+  write(storage, 't/large', '', 5 * 2 ** 30 + 1)
   await expect(storage.uploaded()).rejects.toThrow(
     `A file for s3://${BUCKET}/lake is larger than 5 GB, the limit of S3 for one PUT: t/large`,
   )
@@ -262,9 +264,7 @@ test('closing the target stops what is being uploaded', async () => {
   const fake = await fakeS3()
   const storage = await bucketOf(fake)
   fake.fault = () => 'hang'
-  const { file, end } = storage.beginFile('t/file')
-  writeFileSync(file, 'content')
-  end()
+  write(storage, 't/file', 'content')
   await until(
     () => fake.calls.at(-1)?.key,
     key => key === 'lake/t/file',
@@ -485,17 +485,21 @@ test('an aborted signal ends a request and its waits with the reason of the sign
   await expect(storage.write('t/one', Buffer.from('1'))).rejects.toThrow('stopped by a person')
 })
 
-test('the temporary folder is for this user only, and goes when the target is closed', async () => {
+test('a file that is written for a bucket has no name that other users could see', async () => {
   const temporary = newFolder()
-  const fake = await fakeS3()
-  const storage = await bucketOf(fake, { temporary })
-  const names = readdirSync(temporary).filter(name => !name.endsWith('-lock'))
-  expect(names).toHaveLength(1)
-  expect(statSync(`${temporary}/${names[0]}`).mode & 0o777).toBe(0o700)
-  const other = await bucketOf(fake, { temporary })
-  writeFileSync(storage.beginFile('t/one').file, 'content')
-  expect(readdirSync(temporary).filter(name => !name.endsWith('-lock'))).toHaveLength(2)
-  storage.close()
-  other.close()
-  expect(readdirSync(temporary)).toEqual([])
+  const storage = await bucketOf(await fakeS3(), { temporary })
+  const { file, abandon } = storage.beginFile('t/one')
+  expect([fstatSync(file).mode & 0o777, readdirSync(temporary)]).toEqual([0o600, []])
+  abandon()
+})
+
+test('a temporary folder that does not exist is an error of status 73 that names TMPDIR', async () => {
+  const storage = await bucketOf(await fakeS3(), { temporary: '/nowhere' })
+  expect(() => storage.beginFile('t/one')).toThrow(
+    expect.objectContaining({
+      message: 'Cannot write a temporary file in /nowhere',
+      hint: expect.stringContaining('TMPDIR'),
+      exitStatus: EXIT_STATUS.databaseUnavailable,
+    }),
+  )
 })

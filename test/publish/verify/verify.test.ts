@@ -228,8 +228,8 @@ describe('files that no snapshot names', () => {
       ...storage,
       beginFile(path: string) {
         const file = storage.beginFile(path)
-        const end = () => {
-          file.end()
+        const end = (content: Parameters<typeof file.end>[0]) => {
+          file.end(content)
           complete += 1
         }
         return { ...file, end }
