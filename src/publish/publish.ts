@@ -28,7 +28,7 @@ import { type PublishedTarget, readTarget } from './published-state.ts'
 import { droppedTable, type PublishedTable, publishedTables } from './published-tables.ts'
 import type { Storage } from './storage/storage.ts'
 import type { TargetContent } from './storage/target-reader.ts'
-import { ERASED_PROPERTY, expireSnapshots, hasStaleFiles, removeUncommitted, sweepTable } from './sweep.ts'
+import { ERASED_PROPERTY, expireSnapshots, removeUncommitted, sweepTable } from './sweep.ts'
 
 /**
  * Publishes the warehouse as of one instant: every table as an Iceberg table. Tables whose rows belong to rows of other
@@ -116,8 +116,10 @@ async function publishBegun(
   { begun, publishedAt, warehouse }: PublicationStart,
 ): Promise<PublishSummary> {
   const { db, storage, keep, version, full } = options
-  const { publication, target } = begun
-  const leftovers = await removing(options, removeUncommitted(storage, target, publication))
+  const { publication } = begun
+  const leftovers = await removing(options, removeUncommitted(storage, begun.target, publication))
+  const removed = new Set(leftovers.paths)
+  const target = { ...begun.target, paths: begun.target.paths.filter(path => !removed.has(path)) }
   const { complete_as_of, fresh_as_of } = readCompleteness(db)
   const properties = {
     [PROPERTIES.warehouse]: warehouse,
@@ -145,7 +147,7 @@ async function publishBegun(
     complete_as_of,
     fresh_as_of,
     tables: [...published, completed].map(({ metadata: _, ...summary }) => summary),
-    files_removed: leftovers.files + expired.files,
+    files_removed: leftovers.paths.length + expired.paths.length,
     removal_error: expired.error ?? leftovers.error,
   }
 }
@@ -156,15 +158,15 @@ async function publishBegun(
  */
 async function removing(
   { storage, signal }: PublishOptions,
-  removed: Promise<number>,
-): Promise<{ files: number; error: PublishSummary['removal_error'] }> {
+  removed: Promise<readonly string[]>,
+): Promise<{ paths: readonly string[]; error: PublishSummary['removal_error'] }> {
   try {
-    return { files: await removed, error: null }
+    return { paths: await removed, error: null }
   } catch (thrown) {
     const error = storage.fault(thrown)
     if (signal.aborted || !(error instanceof ParleyError)) throw error
     const { code, message, hint = null } = error
-    return { files: 0, error: { code, message, hint } }
+    return { paths: [], error: { code, message, hint } }
   }
 }
 
@@ -267,28 +269,23 @@ interface Completed {
   rows: readonly PublicationRow[]
 }
 
-/** Expires snapshots and sweeps the tables. @returns the number of removed files */
+/** Expires snapshots and sweeps the tables. @returns the removed paths */
 async function removeExpired(
-  { options, target, comparison, publication }: PublicationContext,
+  { options, target, publication }: PublicationContext,
   { published, completed, rows }: Completed,
-): Promise<number> {
+): Promise<readonly string[]> {
   const { db, clock, keep } = options
   const purgedAt = purgedAtIn(db)
   const storage = stoppedAfter(options.storage, completed)
   const remove = async (table: TablePublication) => {
     const kept = snapshotsShown(rows, table.folder, keep)
     const swept = await expireSnapshots({ storage, clock, kept, purgedAt }, table)
-    const before = target.tables.get(table.folder)
-    const isNew = !target.paths.some(path => path.startsWith(`${table.folder}/`))
-    const isUnchanged = comparison.changed !== undefined && swept.version === before?.version
-    return isNew || (isUnchanged && !hasStaleFiles(target.paths, swept))
-      ? 0
-      : sweepTable(storage, swept, publication)
+    return sweepTable(storage, target, swept, publication)
   }
   const removed = await inParallel(published, MOST_SWEEPS, remove)
   // The expiry of the snapshots of `publications` writes a newer version, after which `storage` refuses commits.
   removed.push(await remove(completed))
-  return removed.reduce((sum, files) => sum + files, 0)
+  return removed.flat()
 }
 
 /** When content of the warehouse was last purged; empty when it never was. */

@@ -1,18 +1,23 @@
 import type { Clock } from '../base/clock.ts'
-import { afterExpiry, type TableSnapshot } from './iceberg/metadata.ts'
+import { afterExpiry, currentSnapshot, type TableSnapshot } from './iceberg/metadata.ts'
 import { inParallel } from './in-parallel.ts'
 import {
   folderOfFile,
   hintPath,
   metadataAddress,
-  metadataFolder,
   metadataPath,
   metadataVersion,
   type TableVersion,
   writeHint,
   writeMetadataIfAbsent,
 } from './metadata-file.ts'
-import { damaged, type PublishedTarget, pathIn, readSnapshotFiles } from './published-state.ts'
+import {
+  damaged,
+  type PublishedState,
+  type PublishedTarget,
+  pathIn,
+  readSnapshotFiles,
+} from './published-state.ts'
 import type { Storage } from './storage/storage.ts'
 
 /**
@@ -65,30 +70,30 @@ export async function expireSnapshots(
 
 /**
  * Removes the files of a table that no kept snapshot names: those of expired snapshots and of interrupted publications.
- * Only the process that published the table may call this, after its last commit to the table.
- *
- * Without a lock, as on S3, another process may be publishing, and no snapshot names its new files yet. So three rules
- * hold:
- * - If another process has published the table since, that process sweeps it.
+ * Only the process that published the table may call this, after its last commit to the table. Files that were not
+ * there when the publication began, and that it has not written, are left to later ones: without a lock, as on S3,
+ * another process may be publishing. Of the others, two kinds go:
  * - Files of earlier publications, and earlier versions of the metadata, are removed at once, since they may hold
  *   purged content. No commit can name them any more: an expired snapshot named them, or their publication was
  *   interrupted or stopped.
- * - Files of later publications are removed once they are settled: on S3 after a day. A publication whose upload of one
- *   table takes longer must be the only one for its target.
+ * - Other files are removed once they are settled: on S3 after a day.
  *
+ * @param target what the target had when the publication began
  * @param publication the number of the publication that sweeps
- * @returns the number of removed files
+ * @returns the removed paths
  */
 export async function sweepTable(
   storage: Storage,
+  target: PublishedTarget,
   table: TableVersion,
   publication: number,
-): Promise<number> {
+): Promise<readonly string[]> {
   const { folder, version } = table
-  const listed = await storage.list(folder)
-  if (listed.some(path => (metadataVersion(path) ?? 0) > version)) return 0
-  const needed = await filesOfTable(storage, table, listed)
-  const unneeded = listed.filter(path => !needed.has(path))
+  const present = target.paths.filter(path => path.startsWith(`${folder}/`))
+  const firstOwn = 1 + Math.max(0, ...present.map(path => metadataVersion(path) ?? 0))
+  for (let own = firstOwn; own < version; own += 1) present.push(metadataPath(folder, own))
+  const needed = await filesOfTable(storage, table, { present, before: target.tables.get(folder) })
+  const unneeded = present.filter(path => !needed.has(path))
   const isEarlier = (path: string) =>
     metadataVersion(path) !== undefined || (publicationOf(path) ?? publication) < publication
   return removeAll(storage, await removable(storage, { folder, paths: unneeded, isEarlier }))
@@ -109,62 +114,39 @@ async function removable(
 }
 
 /**
- * Whether a table has metadata or manifests that it does not need, by file names alone. An interrupted sweep leaves
- * such files, since it removes data files first. Data files of interrupted publications are not seen.
- */
-export function hasStaleFiles(
-  paths: readonly string[],
-  { folder, metadata, version }: TableVersion,
-): boolean {
-  const kept = new Set(metadata.snapshots.map(snapshot => snapshot['snapshot-id']))
-  const oldest = version - metadata['metadata-log'].length
-  const inside = paths.filter(path => path.startsWith(`${metadataFolder(folder)}/`))
-  const manifests = inside.filter(path => path.endsWith('.avro'))
-  return (
-    manifests.length > MANIFESTS_OF_SNAPSHOT * kept.size ||
-    manifests.some(path => !kept.has(Number(/\/(\d+)-[^/]+$/.exec(path)?.[1]))) ||
-    inside.some(path => (metadataVersion(path) ?? version) < oldest) ||
-    // An interrupted write of the hint or of the metadata leaves a temporary file.
-    inside.some(path => !/\.avro$|\.metadata\.json$/.test(path) && path !== hintPath(folder))
-  )
-}
-
-/** Each snapshot has a manifest and a manifest list. */
-const MANIFESTS_OF_SNAPSHOT = 2
-
-/**
- * The listed files that the table needs. A file name has the number of the publication that wrote the file, which is
+ * The present files that the table needs. A file name has the number of the publication that wrote the file, which is
  * also the id of the snapshot that added it. If that snapshot is kept, the file is needed. If not, the next kept
  * snapshot decides, since no later one names a file that an earlier one dropped. So few manifest lists are read.
+ * @param before the table as it was read when the publication began
  */
 async function filesOfTable(
   storage: Storage,
   { folder, metadata, version }: TableVersion,
-  listed: readonly string[],
+  { present, before }: { present: readonly string[]; before: PublishedState | undefined },
 ): Promise<Set<string>> {
   const logged = metadata['metadata-log'].map(entry => pathIn(storage, entry['metadata-file']))
   const needed = new Set([metadataPath(folder, version), hintPath(folder), ...logged])
   const kept = metadata.snapshots.toSorted((one, other) => one['snapshot-id'] - other['snapshot-id'])
   const next = new Set<TableSnapshot>()
-  for (const path of listed) {
+  for (const path of present) {
     const number = publicationOf(path)
     const after = number === undefined ? undefined : kept.find(({ 'snapshot-id': id }) => id >= number)
     if (after === undefined) continue
     if (after['snapshot-id'] === number) needed.add(path)
     else next.add(after)
   }
+  const known = before && currentSnapshot(before.metadata)?.['manifest-list']
   try {
-    const files = await inParallel(next, MOST_REQUESTS, one => filesOfSnapshot(storage, one['manifest-list']))
-    for (const path of files.flat()) needed.add(path)
+    const files = await inParallel(next, MOST_REQUESTS, async ({ 'manifest-list': list }) =>
+      before !== undefined && list === known
+        ? before.parts.map(({ file }) => file)
+        : (await readSnapshotFiles(storage, list)).files,
+    )
+    for (const { path } of files.flat()) needed.add(pathIn(storage, path))
   } catch (error) {
     throw damaged(storage, folder, error)
   }
   return needed
-}
-
-async function filesOfSnapshot(storage: Storage, manifestList: string): Promise<string[]> {
-  const { files } = await readSnapshotFiles(storage, manifestList)
-  return files.map(({ path }) => pathIn(storage, path))
 }
 
 /**
@@ -173,13 +155,13 @@ async function filesOfSnapshot(storage: Storage, manifestList: string): Promise<
  * still create a table that the target does not have yet. So files of such a table must be settled, or wait for the
  * sweep.
  * @param publication the number of the publication that has begun
- * @returns the number of removed files
+ * @returns the removed paths
  */
 export async function removeUncommitted(
   storage: Storage,
   { paths, tables }: PublishedTarget,
   publication: number,
-): Promise<number> {
+): Promise<readonly string[]> {
   const lastOf = (path: string) => tables.get(folderOfFile(path))?.metadata['last-sequence-number']
   const uncommitted = paths.filter(path => (publicationOf(path) ?? 0) > (lastOf(path) ?? 0))
   const isEarlier = (path: string) => lastOf(path) !== undefined && (publicationOf(path) ?? 0) < publication
@@ -200,12 +182,12 @@ function removalRank(path: string): number {
   return rank < 0 ? REMOVAL_ORDER.length : rank
 }
 
-async function removeAll(storage: Storage, paths: readonly string[]): Promise<number> {
+async function removeAll(storage: Storage, paths: readonly string[]): Promise<readonly string[]> {
   for (let rank = 0; rank <= REMOVAL_ORDER.length; rank += 1) {
     const some = paths.filter(path => removalRank(path) === rank)
     await inParallel(some, MOST_REQUESTS, path => storage.remove(path))
   }
-  return paths.length
+  return paths
 }
 
 /** Requests in progress for one table. */
