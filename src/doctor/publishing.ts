@@ -81,9 +81,9 @@ async function targetFacts(target: PublishTarget, access: PublishingContext): Pr
   const { location } = access.settings.publish
   // With 0 no try waits, so several tries take no longer than one.
   const options = { ...access, location, random: () => 0 }
-  await refuseUnusableLocation(target, options)
   const reader = await openTargetReader(target, options)
   try {
+    await refuseUnusableLocation(reader, location)
     const holds = await reader.holds()
     const last = holds === 'ours' ? await readLastPublication(reader) : undefined
     const shown = last && (await readShownTable(reader, last, PUBLICATIONS))

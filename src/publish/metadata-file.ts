@@ -1,7 +1,7 @@
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import type { TableMetadata } from './iceberg/metadata.ts'
 import type { Storage } from './storage/storage.ts'
-import type { TargetContent } from './storage/target-reader.ts'
+import type { TargetReader } from './storage/target-reader.ts'
 
 /**
  * The files `vK.metadata.json` of a table, and `version-hint.text`, by which readers find the newest version. A commit
@@ -34,7 +34,7 @@ export function metadataVersion(path: string): number | undefined {
 export const hintPath = (folder: string): string => `${metadataFolder(folder)}/version-hint.text`
 
 /** The address of the metadata for readers. */
-export const metadataAddress = ({ location }: TargetContent, folder: string, version: number): string =>
+export const metadataAddress = ({ location }: TargetReader, folder: string, version: number): string =>
   `${location}/${metadataPath(folder, version)}`
 
 /**
@@ -55,7 +55,7 @@ export function writeMetadataIfAbsent(
 }
 
 /** Whether the hint names this version; after an interruption it may name an earlier one. */
-export async function isHinted(storage: TargetContent, folder: string, version: number): Promise<boolean> {
+export async function isHinted(storage: TargetReader, folder: string, version: number): Promise<boolean> {
   return String(await storage.read(hintPath(folder))) === String(version)
 }
 

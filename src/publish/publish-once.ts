@@ -10,13 +10,13 @@ import { metadataVersion } from './metadata-file.ts'
 import { PUBLICATIONS } from './publications.ts'
 import { type PublishSummary, publishWarehouse } from './publish.ts'
 import {
-  type OpenTargetOptions,
   openTargetReader,
   openTargetStorage,
   type PublishTarget,
+  refuseUnusableLocation,
   type TargetSettings,
-  targetName,
 } from './storage/open.ts'
+import type { TargetReader } from './storage/target-reader.ts'
 
 /** One publication, as the command and the daemon's child process make it. */
 export interface OncePublishing {
@@ -60,8 +60,14 @@ export async function publishOnce({
   const db = openDatabase({ path: database, readonly: true })
   try {
     const access = { settings, location, clock, signal }
-    const emptied = await emptiedError(db, target, access)
-    if (emptied) onEmptied(emptied)
+    const reader = await openTargetReader(target, access)
+    try {
+      await refuseUnusableLocation(reader, location)
+      const emptied = await emptiedError(db, reader)
+      if (emptied) onEmptied(emptied)
+    } finally {
+      reader.close()
+    }
     const storage = await openTargetStorage(target, access)
     const options = { db, storage, clock, version, keep, tables, full, signal, onProgress }
     const summary = await publishWarehouse(options).finally(storage.close)
@@ -76,23 +82,13 @@ export async function publishOnce({
   }
 }
 
-async function emptiedError(
-  db: Sqlite,
-  target: PublishTarget,
-  access: OpenTargetOptions,
-): Promise<StopError | undefined> {
-  const name = targetName(target)
+async function emptiedError(db: Sqlite, { name, list }: TargetReader): Promise<StopError | undefined> {
   const { last } = readPublications(db, name)
   if (last === undefined) return undefined
-  const reader = await openTargetReader(target, access)
   const hasTable = async (folder: string) =>
-    (await reader.list(folder)).some(path => metadataVersion(path) !== undefined)
-  try {
-    // The short listing comes first. A target without the table may have others, and is then damaged, not empty.
-    if ((await hasTable(PUBLICATIONS)) || (await hasTable(''))) return undefined
-  } finally {
-    reader.close()
-  }
+    (await list(folder)).some(path => metadataVersion(path) !== undefined)
+  // The short listing comes first. A target without the table may have others, and is then damaged, not empty.
+  if ((await hasTable(PUBLICATIONS)) || (await hasTable(''))) return undefined
   return new StopError(
     `${name} is empty; the last one known is publication ${last.publication} of ${last.published_at}`,
     {

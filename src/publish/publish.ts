@@ -27,7 +27,7 @@ import {
 import { type PublishedTarget, readTarget } from './published-state.ts'
 import { droppedTable, type PublishedTable, publishedTables } from './published-tables.ts'
 import type { Storage } from './storage/storage.ts'
-import type { TargetContent } from './storage/target-reader.ts'
+import type { TargetReader } from './storage/target-reader.ts'
 import { ERASED_PROPERTY, expireSnapshots, removeUncommitted, sweepTable } from './sweep.ts'
 
 /**
@@ -293,7 +293,7 @@ export const purgedAtIn = (db: Sqlite): string => readMeta(db, META.purgedAt) ??
 
 /** @throws StopError (exit status 64) when the tables are those of another warehouse */
 export function refuseOtherWarehouse(
-  storage: Pick<TargetContent, 'name'>,
+  storage: Pick<TargetReader, 'name'>,
   { tables }: PublishedTarget,
   warehouse: string,
 ): void {

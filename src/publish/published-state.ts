@@ -5,7 +5,7 @@ import { type DataFile, decodeManifest, decodeManifestList } from './iceberg/man
 import { currentSnapshot, type TableMetadata } from './iceberg/metadata.ts'
 import { inParallel } from './in-parallel.ts'
 import { folderOfFile, isHinted, metadataPath, metadataVersion, type TableVersion } from './metadata-file.ts'
-import { readDecoded, type TargetContent } from './storage/target-reader.ts'
+import { readDecoded, type TargetReader } from './storage/target-reader.ts'
 
 /** What a target holds. */
 export interface PublishedTarget {
@@ -46,7 +46,7 @@ const MOST_READS = 32
 /**
  * @throws StopError (exit status 64) when the tables were published for another location, 73 when the target is damaged
  */
-export async function readTarget(storage: TargetContent): Promise<PublishedTarget> {
+export async function readTarget(storage: TargetReader): Promise<PublishedTarget> {
   const paths = await storage.list('')
   const versions = new Map<string, number>()
   for (const path of paths) {
@@ -61,7 +61,7 @@ export async function readTarget(storage: TargetContent): Promise<PublishedTarge
 }
 
 async function readTable(
-  storage: TargetContent,
+  storage: TargetReader,
   { folder, version, present }: { folder: string; version: number; present: ReadonlySet<string> },
 ): Promise<PublishedState> {
   try {
@@ -87,7 +87,7 @@ function parsed<Value>(text: string, name: string): Value {
 }
 
 async function readParts(
-  storage: TargetContent,
+  storage: TargetReader,
   metadata: TableMetadata,
   present: ReadonlySet<string>,
 ): Promise<PublishedPart[]> {
@@ -115,10 +115,7 @@ export interface SnapshotFiles {
 }
 
 /** @throws Error when a file is missing or cannot be decoded */
-export async function readSnapshotFiles(
-  storage: TargetContent,
-  manifestList: string,
-): Promise<SnapshotFiles> {
+export async function readSnapshotFiles(storage: TargetReader, manifestList: string): Promise<SnapshotFiles> {
   const listed = await decoded(storage, pathIn(storage, manifestList), decodeManifestList)
   const files = await Promise.all(
     listed.map(({ path, bytes: size, sequence }) =>
@@ -132,7 +129,7 @@ export async function readSnapshotFiles(
 }
 
 async function decoded<Value>(
-  storage: TargetContent,
+  storage: TargetReader,
   path: string,
   decode: (bytes: Buffer) => Value | Promise<Value>,
 ): Promise<Value> {
@@ -142,12 +139,12 @@ async function decoded<Value>(
 }
 
 /** The path in the target of a file that metadata names by its address. */
-export function pathIn({ location }: Pick<TargetContent, 'location'>, address: string): string {
+export function pathIn({ location }: Pick<TargetReader, 'location'>, address: string): string {
   if (address.startsWith(`${location}/`)) return address.slice(location.length + 1)
   throw new Error(`${address} is not below ${location}`)
 }
 
-function elsewhere({ name, location }: TargetContent, metadata: TableMetadata, folder: string): StopError {
+function elsewhere({ name, location }: TargetReader, metadata: TableMetadata, folder: string): StopError {
   const earlier = metadata.location.slice(0, -folder.length - 1)
   return new StopError(`The tables in ${name} name their files below ${earlier}, not ${location}`, {
     code: 'publish-location',
@@ -157,7 +154,7 @@ function elsewhere({ name, location }: TargetContent, metadata: TableMetadata, f
 }
 
 /** The StopError for a damaged table. A cause with a code, such as a missing permission, is returned unchanged. */
-export function damaged({ name }: Pick<TargetContent, 'name'>, folder: string, cause: unknown): unknown {
+export function damaged({ name }: Pick<TargetReader, 'name'>, folder: string, cause: unknown): unknown {
   if (errorCode(cause) !== undefined) return cause
   const reason = cause instanceof Error ? cause.message : String(cause)
   return new StopError(`The table ${folder} in ${name} is damaged: ${reason}`, {

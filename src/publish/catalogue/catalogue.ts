@@ -1,7 +1,8 @@
+import { createCachedReading } from '../../base/cached-reading.ts'
 import { type Clock, SECOND_MS } from '../../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { PUBLICATIONS } from '../publications.ts'
-import type { TargetContent } from '../storage/target-reader.ts'
+import type { TargetReader } from '../storage/target-reader.ts'
 import {
   type CompletePublication,
   foldersOfPublication,
@@ -27,16 +28,10 @@ export interface PublicationSummary {
   properties: Readonly<Record<string, string>>
 }
 
-/** How long the result of a look is used, even of a failed one. */
+/** How long the result of a look is used. */
 const LOOK_MS = 2 * SECOND_MS
 /** After this time a request is refused. The read that it waited for goes on, and later requests use the result. */
 const MOST_WAIT_MS = 10 * SECOND_MS
-
-interface TargetLook {
-  at: number
-  isPending: boolean
-  publication: Promise<CompletePublication>
-}
 
 interface ReadTables {
   /** The tag of the publication that the tables belong to. */
@@ -44,21 +39,12 @@ interface ReadTables {
   tables: Map<string, Promise<ShownTable | undefined>>
 }
 
-export function createCatalogue(target: Pick<TargetContent, 'read'>, clock: Clock): Catalogue {
-  let look: TargetLook | undefined
+export function createCatalogue(target: Pick<TargetReader, 'read'>, clock: Clock): Catalogue {
+  /** A higher number looks again at once. */
+  let looks = 0
+  const look = createCachedReading(() => lastPublication(target), clock, LOOK_MS)
+  const publication = () => look(String(looks))
   let read: ReadTables = { of: '', tables: new Map() }
-  const startLook = (): TargetLook => {
-    const started: TargetLook = { at: clock.elapsed(), isPending: true, publication: lastPublication(target) }
-    const end = () => {
-      started.isPending = false
-    }
-    started.publication.then(end, end)
-    return started
-  }
-  const publication = () => {
-    if (!look || (!look.isPending && clock.elapsed() - look.at >= LOOK_MS)) look = startLook()
-    return look.publication
-  }
   const tableOf = (shown: CompletePublication, name: string): Promise<ShownTable | undefined> => {
     if (read.of !== shown.tag) read = { of: shown.tag, tables: new Map() }
     const { tables } = read
@@ -75,7 +61,7 @@ export function createCatalogue(target: Pick<TargetContent, 'read'>, clock: Cloc
     const found = await tableOf(shown, name)
     if (found) return found
     // The metadata is gone: a later publication was completed. Look again.
-    look = undefined
+    looks += 1
     const later = await publication()
     if (!foldersOfPublication(later).includes(name)) return undefined
     return (await tableOf(later, name)) ?? Promise.reject(missingError(name))
@@ -86,7 +72,7 @@ export function createCatalogue(target: Pick<TargetContent, 'read'>, clock: Cloc
   }
 }
 
-async function lastPublication(target: Pick<TargetContent, 'read'>): Promise<CompletePublication> {
+async function lastPublication(target: Pick<TargetReader, 'read'>): Promise<CompletePublication> {
   const last = await readLastPublication(target)
   if (last) return last
   throw new StopError('The target has no complete publication yet', {

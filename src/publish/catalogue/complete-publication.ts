@@ -2,7 +2,7 @@ import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import type { TableMetadata } from '../iceberg/metadata.ts'
 import { hintPath, metadataPath } from '../metadata-file.ts'
 import { earlierPublications, PUBLICATIONS, type PublicationRow } from '../publications.ts'
-import { readDecoded, type TargetContent } from '../storage/target-reader.ts'
+import { readDecoded, type TargetReader } from '../storage/target-reader.ts'
 
 /**
  * Finds what a target shows: the tables of its last complete publication. A table may be ahead of it when the next
@@ -25,7 +25,7 @@ export interface ShownTable {
   metadata: string
 }
 
-type MetadataReader = Pick<TargetContent, 'read'>
+type MetadataReader = Pick<TargetReader, 'read'>
 
 /**
  * @returns undefined when the target has no complete publication yet

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, linkSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
-import { EXIT_STATUS, errorCode, isMissingFile, StopError } from '../../base/errors.ts'
+import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
 import { type FolderUse, lockFile, lockFolder, targetError } from '../../export/target-folder.ts'
 import { beginNewFile, fsyncPath, makeFolder, writeNewFile } from '../../store/disk/new-files.ts'
 import type { Storage } from './storage.ts'
-import { filesBelow, folderLocation, TARGET_MARK } from './target-reader.ts'
+import { folderReader, TARGET_MARK } from './target-reader.ts'
 
 export interface FolderOptions {
   /** An absolute path. */
@@ -35,6 +35,7 @@ const TEMPORARY = '.tmp-'
  */
 export function openFolder({ path, location, mode, clock }: FolderOptions): Storage {
   const lock = lockFolder(path, mode, clock, FOLDER)
+  const reader = folderReader(path, location)
   const unsynced = new Set<string>()
   const prepare = (file: string): string => {
     const place = join(path, file)
@@ -52,17 +53,8 @@ export function openFolder({ path, location, mode, clock }: FolderOptions): Stor
     return temporary
   }
   return {
-    name: path,
-    location: folderLocation(path, location),
+    ...reader,
     isLocked: true,
-    async read(file) {
-      try {
-        return readFileSync(join(path, file))
-      } catch (error) {
-        if (isMissingFile(error)) return undefined
-        throw error
-      }
-    },
     write: async (file, bytes) => writeNewFile(prepare(file), bytes, mode),
     async writeIfAbsent(file, bytes) {
       const place = prepare(file)
@@ -86,8 +78,7 @@ export function openFolder({ path, location, mode, clock }: FolderOptions): Stor
     },
     beginFile: file => beginNewFile(prepare(file), mode),
     uploaded: async () => undefined,
-    list: async folder => filesIn(path, folder),
-    settled: async folder => filesIn(path, folder),
+    settled: reader.list,
     remove: async file => rmSync(join(path, file), { force: true }),
     // SQLite only reports errors of the warehouse here.
     fault: error => (errorCode(error)?.startsWith('SQLITE_') ? error : targetError(error, path, FOLDER)),
@@ -111,6 +102,3 @@ function refuseForeign(path: string): void {
     exitStatus: EXIT_STATUS.usage,
   })
 }
-
-const filesIn = (path: string, folder: string): string[] =>
-  existsSync(join(path, folder)) ? filesBelow(path, folder) : []

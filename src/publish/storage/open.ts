@@ -68,7 +68,6 @@ export interface OpenTargetOptions {
  * locked, 78 without credentials
  */
 export async function openTargetStorage(target: PublishTarget, options: OpenTargetOptions): Promise<Storage> {
-  await refuseUnusableLocation(target, options)
   if (target.by === 'folder') {
     const { settings, location, clock } = options
     const { openFolder } = await import('./folder.ts')
@@ -84,19 +83,16 @@ export async function openTargetStorage(target: PublishTarget, options: OpenTarg
  * @throws StopError (exit status 64)
  */
 export async function refuseUnusableLocation(
-  target: PublishTarget,
-  options: OpenTargetOptions,
+  reader: TargetReader,
+  location: string | undefined,
 ): Promise<void> {
-  const location = options.location ?? targetName(target)
-  const [end] = /[?#]/.exec(location) ?? []
-  if (end === undefined) return
-  const reader = await openTargetReader(target, options)
-  const holds = await reader.holds().finally(() => reader.close())
-  if (holds === 'ours') return
-  throw new StopError(`Readers cannot find files below ${location}: they take ${end} for the end of a path`, {
+  const place = location ?? reader.name
+  const [end] = /[?#]/.exec(place) ?? []
+  if (end === undefined || (await reader.holds()) === 'ours') return
+  throw new StopError(`Readers cannot find files below ${place}: they take ${end} for the end of a path`, {
     code: 'publish-bad-location',
     hint: `${
-      options.location === undefined
+      location === undefined
         ? 'Publish to a folder without ? and # in its path, or name by --location or publish.location a URL without them at which readers find it.'
         : 'Name by --location or publish.location a URL without ? and #.'
     } Nothing was written.`,

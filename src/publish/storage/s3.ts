@@ -36,29 +36,24 @@ const SETTLED_MS = DAY_MS
  * @throws StopError (exit status 64) when the prefix has other objects, 73 when the bucket cannot be used
  */
 export async function openS3(options: S3Options): Promise<Storage> {
-  const { name, location, signal } = options
   const closing = new AbortController()
-  const stop = AbortSignal.any([signal, closing.signal])
-  const bucket = createBucketClient({ ...options, signal: stop })
-  const objects = objectsOf(options, bucket)
+  const { reader, objects } = connect({
+    ...options,
+    signal: AbortSignal.any([options.signal, closing.signal]),
+  })
   const close = () => {
     closing.abort(new Error('The target is closed'))
-    bucket.close()
+    reader.close()
   }
   try {
-    await claimPrefix(objects, name)
-    const uploads = createUploads(options.temporary, objects.put)
+    await claimPrefix(objects, options.name)
     return {
-      name,
-      location: location ?? name,
+      ...reader,
+      ...createUploads(options.temporary, objects.put),
       isLocked: false,
-      read: objects.read,
       write: objects.put,
       writeIfAbsent: objects.putOwn,
       replace: objects.put,
-      beginFile: uploads.beginFile,
-      uploaded: uploads.uploaded,
-      list: objects.list,
       settled: folder => objects.list(folder, { leastAgeMs: SETTLED_MS }),
       remove: objects.remove,
       // The errors of a bucket already say what to do.
@@ -72,19 +67,22 @@ export async function openS3(options: S3Options): Promise<Storage> {
 }
 
 /** Opens a prefix without a request, so a bucket that cannot be used is an error of the first read. */
-export function openS3Reader(options: S3Options): TargetReader {
-  const { name, location } = options
+export const openS3Reader = (options: S3Options): TargetReader => connect(options).reader
+
+function connect(options: S3Options): { reader: TargetReader; objects: Objects } {
+  const { name, location = name, temporary } = options
   const bucket = createBucketClient(options)
   const objects = objectsOf(options, bucket)
-  return {
+  const reader = {
     name,
-    location: location ?? name,
+    location,
     read: objects.read,
-    open: path => download(path, options.temporary, objects.readRange),
+    open: (path: string) => download(path, temporary, objects.readRange),
     list: objects.list,
     holds: () => contentOf(objects),
     close: bucket.close,
   }
+  return { reader, objects }
 }
 
 const MAX_PAGE = 1000

@@ -1,7 +1,7 @@
-import type { TargetContent } from './target-reader.ts'
+import type { TargetReader } from './target-reader.ts'
 
 /** Where a publication is stored: a folder or a bucket. */
-export interface Storage extends TargetContent {
+export interface Storage extends TargetReader {
   /** Whether a lock keeps the publications of other processes away while the storage is open. */
   readonly isLocked: boolean
   /** Writes an object under a new name. The object is complete once the promise resolves, and never partial. */
@@ -23,7 +23,6 @@ export interface Storage extends TargetContent {
   remove(path: string): Promise<void>
   /** An error of the target as a StopError that says what to do; any other error unchanged. */
   fault(error: unknown): unknown
-  close(): void
 }
 
 interface FileInProgress {

@@ -4,8 +4,11 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { EXIT_STATUS, errorCode, isMissingFile, StopError } from '../../base/errors.ts'
 
-/** The objects of a target. Paths are relative to it, with `/`. */
-export interface TargetContent {
+/**
+ * The objects of a target, for reading: nothing is locked, marked or written, so publications go on at the same time.
+ * Paths are relative to the target, with `/`.
+ */
+export interface TargetReader {
   /** The target as the user named it. */
   readonly name: string
   /** The target as readers find it, without a slash at the end. */
@@ -17,6 +20,14 @@ export interface TargetContent {
   read(path: string): Promise<Buffer | undefined>
   /** The paths of all objects below a folder of the target; for an empty text, of the whole target. */
   list(folder: string): Promise<readonly string[]>
+  /** `ours`: parley publish has marked the target. `others`: it has objects but no mark, and is refused. */
+  holds(): Promise<'nothing' | 'ours' | 'others'>
+  /**
+   * Opens an object that may not fit into memory. @returns undefined where there is no such object
+   * @throws StopError (exit status 73) when it cannot be read
+   */
+  open(path: string): Promise<StoredFile | undefined>
+  close(): void
 }
 
 /**
@@ -25,7 +36,7 @@ export interface TargetContent {
  * @throws the error of the second decoding
  */
 export async function readDecoded<Value>(
-  { read }: Pick<TargetContent, 'read'>,
+  { read }: Pick<TargetReader, 'read'>,
   path: string,
   decode: (bytes: Buffer) => Value | Promise<Value>,
 ): Promise<Value | undefined> {
@@ -36,18 +47,6 @@ export async function readDecoded<Value>(
     const second = await read(path)
     return second && (await decode(second))
   }
-}
-
-/** A target that is only read: nothing is locked, marked or written, so publications go on at the same time. */
-export interface TargetReader extends TargetContent {
-  /** `ours`: parley publish has marked the target. `others`: it has objects but no mark, and is refused. */
-  holds(): Promise<'nothing' | 'ours' | 'others'>
-  /**
-   * Opens an object that may not fit into memory. @returns undefined where there is no such object
-   * @throws StopError (exit status 73) when it cannot be read
-   */
-  open(path: string): Promise<StoredFile | undefined>
-  close(): void
 }
 
 export interface StoredFile {
@@ -64,7 +63,7 @@ export const readFrom = promisify(read)
  * @param path an absolute path. A folder that does not exist is a target without objects.
  * @param location where readers find it. Default: `file://` and its path
  */
-export function folderReader(path: string, location?: string): TargetReader {
+export function folderReader(path: string, location = `file://${path}`): TargetReader {
   const found = async <Result>(file: string, work: (place: string) => Promise<Result>) => {
     try {
       return await work(join(path, file))
@@ -75,7 +74,8 @@ export function folderReader(path: string, location?: string): TargetReader {
   }
   return {
     name: path,
-    location: folderLocation(path, location),
+    // Readers take the path as it is: a space is a space, not %20.
+    location: location.replace(/(?<!\/)\/+$/, ''),
     read: file => found(file, place => readFile(place)),
     open: file => found(file, async place => storedFile(await openFile(place, 'r'), file)),
     async list(folder) {
@@ -93,12 +93,8 @@ export function folderReader(path: string, location?: string): TargetReader {
 /** Marks a target: in a bucket, an object with this name; in a folder, the lock, whose file has `-lock` at the end. */
 export const TARGET_MARK = '.parley-publish'
 
-/** Readers take the path as it is: a space is a space, not %20. */
-export const folderLocation = (path: string, location: string | undefined): string =>
-  location?.replace(/(?<!\/)\/+$/, '') ?? `file://${path}`
-
 /** The paths of all files below a folder of a target. @throws the error of the file system */
-export function filesBelow(path: string, folder: string): string[] {
+function filesBelow(path: string, folder: string): string[] {
   return readdirSync(join(path, folder), { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
     .map(entry => join(entry.parentPath, entry.name).slice(path.length + 1))

@@ -8,7 +8,7 @@ import {
   pathIn,
   readSnapshotFiles,
 } from '../published-state.ts'
-import { readDecoded, type TargetContent } from '../storage/target-reader.ts'
+import { readDecoded, type TargetReader } from '../storage/target-reader.ts'
 import type { FoundFault } from './fault.ts'
 import type { NamedFile } from './verify-file.ts'
 
@@ -28,7 +28,7 @@ export interface NamedFiles {
 }
 
 export async function namedFiles(
-  { storage, shown }: { storage: TargetContent; shown: number | undefined },
+  { storage, shown }: { storage: TargetReader; shown: number | undefined },
   { folder, metadata, version }: PublishedState,
 ): Promise<NamedFiles> {
   const notes = await notesByFile(storage, metadata)
@@ -68,7 +68,7 @@ export async function namedFiles(
 
 /** The paths of the manifest lists of all snapshots, and of the data files that can be found by them. */
 export async function namedPaths(
-  storage: TargetContent,
+  storage: TargetReader,
   { metadata }: Pick<PublishedState, 'metadata'>,
 ): Promise<ReadonlySet<string>> {
   const lists = metadata.snapshots.map(snapshot => snapshot['manifest-list'])
@@ -81,7 +81,7 @@ const reasonOf = (error: unknown): string => (error instanceof Error ? error.mes
 
 /** What this version of the metadata, and the earlier ones that were kept, note about files. */
 async function notesByFile(
-  storage: TargetContent,
+  storage: TargetReader,
   metadata: TableMetadata,
 ): Promise<ReadonlyMap<string, PartNote>> {
   const notes = new Map<string, PartNote>()
