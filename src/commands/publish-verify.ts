@@ -134,7 +134,7 @@ const faultLines = ({ table: name, part, file, message, hint }: VerifyFault): st
 ]
 
 const unnamedText = (files: number): string =>
-  `No publication names ${countText(files, 'other file')}: a publication that was interrupted has left them, one is in progress, or another program wrote them. What was left is removed at the latest when its table is written again, in a bucket after a day.`
+  `No publication names ${countText(files, 'other file')}: a publication that was interrupted has left them, one is in progress, or another program wrote them. Later publications remove what was left.`
 
 const changedText = (parts: number): string =>
   parts === 0

@@ -70,14 +70,10 @@ export async function expireSnapshots(
 
 /**
  * Removes the files of a table that no kept snapshot names: those of expired snapshots and of interrupted publications.
- * Only the process that published the table may call this, after its last commit to the table. Files that were not
- * there when the publication began, and that it has not written, are left to later ones: without a lock, as on S3,
- * another process may be publishing. Of the others, two kinds go:
- * - Files of earlier publications, and earlier versions of the metadata, are removed at once, since they may hold
- *   purged content. No commit can name them any more: an expired snapshot named them, or their publication was
- *   interrupted or stopped.
- * - Other files are removed once they are settled: on S3 after a day.
- *
+ * Only the process that published the table may call this, after its last commit to the table. No commit can name these
+ * files any more: an expired snapshot named them, or their publication was interrupted or stopped. Without a lock, as on
+ * S3, a later publication may be in progress. Its files are left to it: they were not there when this publication began,
+ * or have a higher number.
  * @param target what the target had when the publication began
  * @param publication the number of the publication that sweeps
  * @returns the removed paths
@@ -93,24 +89,8 @@ export async function sweepTable(
   const firstOwn = 1 + Math.max(0, ...present.map(path => metadataVersion(path) ?? 0))
   for (let own = firstOwn; own < version; own += 1) present.push(metadataPath(folder, own))
   const needed = await filesOfTable(storage, table, { present, before: target.tables.get(folder) })
-  const unneeded = present.filter(path => !needed.has(path))
-  const isEarlier = (path: string) =>
-    metadataVersion(path) !== undefined || (publicationOf(path) ?? publication) < publication
-  return removeAll(storage, await removable(storage, { folder, paths: unneeded, isEarlier }))
-}
-
-/** @returns the paths of files of earlier publications, and of other files that are settled */
-async function removable(
-  storage: Storage,
-  {
-    folder,
-    paths,
-    isEarlier,
-  }: { folder: string; paths: readonly string[]; isEarlier(path: string): boolean },
-): Promise<readonly string[]> {
-  if (paths.every(isEarlier)) return paths
-  const settled = new Set(await storage.settled(folder))
-  return paths.filter(path => isEarlier(path) || settled.has(path))
+  const isUnneeded = (path: string) => !needed.has(path) && (publicationOf(path) ?? 0) <= publication
+  return removeAll(storage, present.filter(isUnneeded))
 }
 
 /**
@@ -151,8 +131,9 @@ async function filesOfTable(
 
 /**
  * Removes the files that interrupted publications wrote and did not commit. This is done before a publication writes,
- * so that repeated interruptions, such as by a full disk, do not add up. A publication that this one has stopped may
- * still create a table that the target does not have yet. So files of such a table must be settled, or wait for the
+ * so that repeated interruptions, such as by a full disk, do not add up. Without a lock, a publication that this one has
+ * stopped may still create a table that the target does not have yet. So of such a table only the data files are
+ * removed, which are written again where they are missing (`isMissing`). Its manifests, which have no rows, wait for the
  * sweep.
  * @param publication the number of the publication that has begun
  * @returns the removed paths
@@ -162,10 +143,13 @@ export async function removeUncommitted(
   { paths, tables }: PublishedTarget,
   publication: number,
 ): Promise<readonly string[]> {
-  const lastOf = (path: string) => tables.get(folderOfFile(path))?.metadata['last-sequence-number']
-  const uncommitted = paths.filter(path => (publicationOf(path) ?? 0) > (lastOf(path) ?? 0))
-  const isEarlier = (path: string) => lastOf(path) !== undefined && (publicationOf(path) ?? 0) < publication
-  return removeAll(storage, await removable(storage, { folder: '', paths: uncommitted, isEarlier }))
+  const isUncommitted = (path: string) => {
+    const number = publicationOf(path) ?? 0
+    const last = tables.get(folderOfFile(path))?.metadata['last-sequence-number']
+    const mayBeNamed = !storage.isLocked && last === undefined && !path.endsWith('.parquet')
+    return number > (last ?? 0) && number <= publication && !mayBeNamed
+  }
+  return removeAll(storage, paths.filter(isUncommitted))
 }
 
 /** The publication number in the name of a data file or a manifest; undefined for other files. */

@@ -68,7 +68,6 @@ describe('The S3 API of Ceph', () => {
     await Promise.all(paths.map(path => storage.write(path, Buffer.from(path))))
     await storage.write('table/other', Buffer.from(''))
     expect(await storage.list('t')).toEqual(paths)
-    expect(await storage.settled('t')).toEqual([])
     await Promise.all(paths.map(path => storage.remove(path)))
     expect(await storage.list('t')).toEqual([])
     expect(await storage.list('table')).toEqual(['table/other'])

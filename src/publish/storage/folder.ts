@@ -78,7 +78,6 @@ export function openFolder({ path, location, mode, clock }: FolderOptions): Stor
     },
     beginFile: file => beginNewFile(prepare(file), mode),
     uploaded: async () => undefined,
-    settled: reader.list,
     remove: async file => rmSync(join(path, file), { force: true }),
     // SQLite only reports errors of the warehouse here.
     fault: error => (errorCode(error)?.startsWith('SQLITE_') ? error : targetError(error, path, FOLDER)),

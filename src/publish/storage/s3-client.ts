@@ -55,8 +55,7 @@ export interface FileContent {
 }
 
 export interface ListedPage {
-  /** `ageMs`: by the clock of the server; 0 when the age is unknown. */
-  objects: readonly { key: string; ageMs: number }[]
+  keys: readonly string[]
   /** The token that asks for the next page; undefined after the last page. */
   token: string | undefined
 }
@@ -192,7 +191,7 @@ export function createBucketClient(options: BucketClientOptions): BucketClient {
       ask(async () => {
         const ContinuationToken = token !== undefined && { ContinuationToken: token }
         const query = { Bucket, Prefix, MaxKeys, EncodingType: 'url', ...ContinuationToken } as const
-        return listedPage(await client.send(new ListObjectsV2Command(query)), connections.serverTime())
+        return listedPage(await client.send(new ListObjectsV2Command(query)))
       }),
     url: () => connections.origin() ?? endpoint ?? `https://s3.${region}.amazonaws.com`,
     close() {
@@ -213,22 +212,13 @@ function refuseShort(bytes: Buffer, contentRange: string | undefined): void {
   throw Object.assign(new Error('The answer is too short'), { code: 'ECONNRESET' })
 }
 
-function listedPage(
-  listing: ListObjectsV2CommandOutput,
-  serverTime: number | undefined,
-): ListedPage | undefined {
+function listedPage(listing: ListObjectsV2CommandOutput): ListedPage | undefined {
   const { Name, KeyCount, Contents = [], EncodingType, IsTruncated = false } = listing
   const token = IsTruncated ? listing.NextContinuationToken : undefined
   // Every listing of S3 has a name or a count, and a truncated one has a token.
   if ((Name === undefined && KeyCount === undefined) || (IsTruncated && !token)) return undefined
-  const objects = Contents.map(({ Key, LastModified }) => ({
-    key: decodedKey(Key, EncodingType === 'url'),
-    ageMs: serverTime === undefined || !LastModified ? 0 : serverTime - LastModified.getTime(),
-  }))
-  const isReadable = objects.every(
-    (object): object is { key: string; ageMs: number } => object.key !== undefined,
-  )
-  return isReadable ? { objects, token } : undefined
+  const keys = Contents.map(({ Key }) => decodedKey(Key, EncodingType === 'url'))
+  return keys.every(key => key !== undefined) ? { keys, token } : undefined
 }
 
 function decodedKey(text: string | undefined, isEncoded: boolean): string | undefined {
@@ -262,8 +252,6 @@ interface Connections {
   handle(request: HandledRequest): Promise<{ response: HandledResponse }>
   /** The origin to which the newest request went. */
   origin(): string | undefined
-  /** The server's time in the newest answer that had a date, in ms since the epoch. */
-  serverTime(): number | undefined
   /** The error of the newest request that got no complete answer. */
   lastLoss(): unknown
   destroy(): void
@@ -277,7 +265,6 @@ function createConnections({
 }: BucketClientOptions): Connections {
   const pools = new Map<string, HttpPool>()
   let origin: string | undefined
-  let serverTime: number | undefined
   let loss: unknown
   const poolOf = (to: string): HttpPool => {
     // The bucket may be the first part of the host, as in bucket.localhost.
@@ -302,11 +289,7 @@ function createConnections({
           body: sentBody(body, limit),
           signal: limit.signal,
         })
-        const content = await readContent(response, limit)
-        const answer = answerOf(response, content)
-        const date = Date.parse(answer.headers['date'] ?? '')
-        if (!Number.isNaN(date)) serverTime = date
-        return { response: answer }
+        return { response: answerOf(response, await readContent(response, limit)) }
       } catch (error) {
         loss = limit.hasExpired()
           ? Object.assign(new Error('No answer in time'), { code: 'ETIMEDOUT' })
@@ -317,7 +300,6 @@ function createConnections({
       }
     },
     origin: () => origin,
-    serverTime: () => serverTime,
     lastLoss: () => loss,
     destroy() {
       for (const pool of pools.values()) void pool.destroy()

@@ -1,4 +1,3 @@
-import { DAY_MS } from '../../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import {
   type BucketClient,
@@ -27,9 +26,6 @@ export interface S3Options extends BucketClientOptions {
   location: string | undefined
 }
 
-/** An object of this age is settled: no publication in progress is about to use it. */
-const SETTLED_MS = DAY_MS
-
 /**
  * A prefix of a bucket as a target. There is no lock: `writeIfAbsent` decides between two processes that publish at the
  * same time.
@@ -54,7 +50,6 @@ export async function openS3(options: S3Options): Promise<Storage> {
       write: objects.put,
       writeIfAbsent: objects.putOwn,
       replace: objects.put,
-      settled: folder => objects.list(folder, { leastAgeMs: SETTLED_MS }),
       remove: objects.remove,
       // The errors of a bucket already say what to do.
       fault: error => error,
@@ -78,7 +73,7 @@ function connect(options: S3Options): { reader: TargetReader; objects: Objects }
     location,
     read: objects.read,
     open: (path: string) => download(path, temporary, objects.readRange),
-    list: objects.list,
+    list: (folder: string) => objects.list(folder),
     holds: () => contentOf(objects),
     close: bucket.close,
   }
@@ -133,14 +128,8 @@ function objectsOf(options: S3Options, bucket: BucketClient) {
       // The answer to an earlier try may have been lost after the object was stored.
       return (await read(path))?.equals(bytes) ?? false
     },
-    /**
-     * @param listing `enough`: ends the listing after this number of objects; `leastAgeMs`: only objects that are at
-     *   least this old by the clock of the server, where an unknown age counts as 0
-     */
-    async list(
-      folder: string,
-      { enough = Number.POSITIVE_INFINITY, leastAgeMs = Number.NEGATIVE_INFINITY } = {},
-    ): Promise<readonly string[]> {
+    /** @param enough ends the listing after this number of objects */
+    async list(folder: string, enough = Number.POSITIVE_INFINITY): Promise<readonly string[]> {
       const below = folder === '' ? prefix : `${prefix}${folder}/`
       const found: string[] = []
       let token: string | undefined
@@ -151,9 +140,8 @@ function objectsOf(options: S3Options, bucket: BucketClient) {
         if (page === undefined || (page.token !== undefined && page.token === token))
           throw noBucketError(words())
         token = page.token
-        for (const { key, ageMs } of page.objects)
-          if (key.startsWith(below) && !key.endsWith('/') && ageMs >= leastAgeMs)
-            found.push(key.slice(prefix.length))
+        for (const key of page.keys)
+          if (key.startsWith(below) && !key.endsWith('/')) found.push(key.slice(prefix.length))
       } while (token !== undefined && found.length < enough)
       return found
     },
@@ -178,7 +166,7 @@ async function claimPrefix(objects: Objects, name: string): Promise<void> {
 }
 
 async function contentOf({ list, read }: Objects): ReturnType<TargetReader['holds']> {
-  const [[first], mark] = await Promise.all([list('', { enough: 1 }), read(TARGET_MARK)])
+  const [[first], mark] = await Promise.all([list('', 1), read(TARGET_MARK)])
   if (mark !== undefined) return 'ours'
   return first === undefined ? 'nothing' : 'others'
 }

@@ -14,11 +14,6 @@ export interface Storage extends TargetReader {
   beginFile(path: string): FileInProgress
   /** Resolves when every file that has ended before this call is an object of the target. */
   uploaded(): Promise<void>
-  /**
-   * The listed objects that no publication of another process can be about to use: all of them if a lock keeps other
-   * processes away, otherwise those that are older than a day.
-   */
-  settled(folder: string): Promise<readonly string[]>
   /** Removes an object, if it exists. */
   remove(path: string): Promise<void>
   /** An error of the target as a StopError that says what to do; any other error unchanged. */

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { fstatSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
-import { DAY_MS } from '../../../src/base/clock.ts'
 import { EXIT_STATUS, type StopError } from '../../../src/base/errors.ts'
 import type { S3Options } from '../../../src/publish/storage/s3.ts'
 import { virtualClock } from '../../api/virtual-clock.ts'
@@ -82,18 +81,6 @@ test('a listing of more than 1000 keys is complete, and has no keys of a folder 
   const before = fake.calls.length
   expect(await storage.list('t')).toEqual(paths)
   expect(fake.calls.length - before).toBe(3)
-})
-
-test('objects are settled a day after they were written, by the clock of the server', async () => {
-  const server = datedClock()
-  const fake = await fakeS3({ now: server.now })
-  const storage = await bucketOf(fake, { clock: datedClock(server.now() + 600_000) })
-  await storage.write('t/old', Buffer.from(''))
-  server.advance(1000)
-  await storage.write('t/new', Buffer.from(''))
-  server.advance(DAY_MS - 1000)
-  const later = await bucketOf(fake, { clock: server })
-  expect([await later.list('t'), await later.settled('t')]).toEqual([['t/new', 't/old'], ['t/old']])
 })
 
 test('an object is written if absent only once', async () => {

@@ -119,6 +119,19 @@ test.each<[what: string, isPublished: boolean, key: RegExp]>([
   await expectOnlyFrom(fake, other)
 })
 
+test('a table whose commit arrives after the next publication has left it out is written again by a later one', async () => {
+  const { fake, one, other } = await twoCopies({ isPublished: false })
+  const late = holdNext(fake, { method: 'PUT', key: /members\/metadata\/v1\.metadata\.json$/ })
+  const first = publish(fake, one)
+  await late.reached
+  await publish(fake, other, ['teams'])
+  late.release()
+  await expect(first).rejects.toMatchObject(isOvertaken)
+  expect(fake.keys().some(key => /members\/metadata\/v1\.metadata\.json$/.test(key))).toBe(true)
+  await publish(fake, other)
+  await expectOnlyFrom(fake, other)
+})
+
 test('two publications that begin at the same time do not both go on', async () => {
   const { fake, one, other } = await twoCopies({ isPublished: true })
   const begin = holdNext(fake, { method: 'PUT', key: /publications\/metadata\/v3\.metadata\.json$/ })

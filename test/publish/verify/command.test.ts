@@ -81,7 +81,7 @@ test('verifying counts a file that parley did not name, and a later publication 
   const verified = async () =>
     (await parley(['publish', 'verify', lake.folder, '--database', store.path])).stdout
   expect(await verified()).toMatch(
-    /No publication names 1 other file: .* another program .* at the latest when its table is written again/,
+    /No publication names 1 other file: .* another program .* Later publications remove what was left/,
   )
   await publishTo(store.path, lake)
   expect(existsSync(foreign)).toBe(false)
