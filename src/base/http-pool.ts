@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { type buildConnector, type Dispatcher, Pool } from 'undici'
+import { type buildConnector, Pool } from 'undici'
 import { systemClock } from './clock.ts'
 import { errorCode } from './errors.ts'
 import { hostOf } from './loopback.ts'
@@ -9,14 +9,10 @@ import { type HttpProxy, ProxyError, type ProxyRules, proxyFor, shownProxy } fro
 
 /**
  * Connections to one server, direct or through a proxy. Certificates are always checked: the pool sets
- * `rejectUnauthorized`, which wins over `NODE_TLS_REJECT_UNAUTHORIZED`.
+ * `rejectUnauthorized`, which wins over `NODE_TLS_REJECT_UNAUTHORIZED`. `request` throws a ProxyError when the proxy does
+ * not connect to the server.
  */
-export interface HttpPool {
-  /** @throws ProxyError when the proxy does not connect to the server */
-  request(options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData>
-  /** Closes every connection. Requests in flight fail. */
-  destroy(): Promise<void>
-}
+export type HttpPool = Pick<Pool, 'request' | 'destroy'>
 
 export interface HttpPoolOptions extends Omit<Pool.Options, 'connect'> {
   proxies: ProxyRules
@@ -33,11 +29,7 @@ export function createHttpPool(
   const proxy = proxyFor(proxies, origin)
   const trust = { rejectUnauthorized: true, ...(ca !== undefined && { ca }) }
   const connect = proxy ? tunnelThrough(proxy, connectMs, trust) : { ...trust, timeout: connectMs }
-  const pool = new Pool(origin, { ...options, connect })
-  return {
-    request: request => pool.request(request),
-    destroy: () => pool.destroy(),
-  }
+  return new Pool(origin, { ...options, connect })
 }
 
 interface Trust {
