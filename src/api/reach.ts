@@ -82,8 +82,6 @@ export interface RouteTrouble {
   readonly rests: number
   /** When the next request on the route may be sent. */
   readonly restUntil: number
-  /** Whether a trial is in flight. */
-  readonly isOnTrial: boolean
   /** The last failure. */
   readonly reason: string
 }
@@ -202,12 +200,7 @@ export const FIRST_CONNECTION_MS = 10_000
 const FOREIGN_ANSWERS = 3
 const NO_FOREIGN_ANSWERS: ForeignAnswers = { answers: 0, routes: new Set(), hasSuccess: false }
 
-const NO_TROUBLE: Pick<RouteTrouble, 'failures' | 'paths' | 'rests' | 'isOnTrial'> = {
-  failures: 0,
-  paths: [],
-  rests: 0,
-  isOnTrial: false,
-}
+const NO_TROUBLE: Pick<RouteTrouble, 'failures' | 'paths' | 'rests'> = { failures: 0, paths: [], rests: 0 }
 
 export function startReach(options: ReachOptions, at: number): Reach {
   const { resting = [] } = options
@@ -235,7 +228,8 @@ export function reachAfter(before: Reach, event: ReachEvent): Reach {
     case 'failed':
       return afterFailure(reach, event)
     case 'throttled':
-      return afterThrottled(reach, event)
+      // It says nothing about the route, so another trial may follow at once.
+      return withNotedTrial(withoutSilence(reach), event)
     case 'redirected':
       return withNotedTrial(afterResponse(reach, event.route), event)
     case 'refused':
@@ -245,17 +239,14 @@ export function reachAfter(before: Reach, event: ReachEvent): Reach {
   }
 }
 
-/** The state while a request on this route is in flight. On a resting route, no other request is sent meanwhile. */
-export function whileSending(reach: Reach, route: string): Reach {
-  const trouble = reach.routes.get(route)
-  if (trouble === undefined || trouble.rests === 0) return reach
-  return withRoute(reach, route, { ...trouble, isOnTrial: true })
+/** Whether a route has rested and not been answered since. Trials on it are sent one by one. */
+export function isResting({ routes }: Reach, route: string): boolean {
+  return (routes.get(route)?.rests ?? 0) > 0
 }
 
 /** Time in ms until a request on this route may be sent; 0 when it may be sent now. */
 export function restMs({ routes }: Reach, route: string, at: number): number {
-  const { isOnTrial = false, restUntil = at } = routes.get(route) ?? {}
-  return isOnTrial ? Number.POSITIVE_INFINITY : Math.max(0, restUntil - at)
+  return Math.max(0, (routes.get(route)?.restUntil ?? at) - at)
 }
 
 /** The routes that rest for at least `leastMs` in all, by name. */
@@ -550,13 +541,8 @@ function isConfirmed(reach: Reach, silence: Silence, at: number): boolean {
 }
 
 /** The health checks on routes that did not fail during the silence and do not rest. */
-function untriedHealthChecks(
-  { healthChecks, routes: troubles }: Reach,
-  { routes }: Silence,
-): readonly HealthCheck[] {
-  return healthChecks.filter(
-    ({ request: { route } }) => !routes.has(route) && (troubles.get(route)?.rests ?? 0) === 0,
-  )
+function untriedHealthChecks(reach: Reach, { routes }: Silence): readonly HealthCheck[] {
+  return reach.healthChecks.filter(({ request: { route } }) => !routes.has(route) && !isResting(reach, route))
 }
 
 function stepInSilence(reach: Reach, silence: Silence, at: number): NextStep {
@@ -575,7 +561,7 @@ function routesAfterFailure(
 ): Reach['routes'] {
   const before = routes.get(route) ?? { ...NO_TROUBLE, since: at, restUntil: at }
   // Requests that were in flight when the rest started do not count.
-  if (at < before.restUntil && !before.isOnTrial) return routes
+  if (at < before.restUntil) return routes
   const failures = before.failures + 1
   const isNew = before.paths.length < 2 && !before.paths.includes(path)
   const paths = isNew ? [...before.paths, path] : before.paths
@@ -583,21 +569,7 @@ function routesAfterFailure(
   const rests = isBroken ? before.rests + 1 : before.rests
   const restUntil = rests === 0 ? at : at + backoffMs(ROUTE, rests, random)
   const { since } = before
-  return new Map([...routes, [route, { since, failures, paths, rests, restUntil, isOnTrial: false, reason }]])
-}
-
-/** A throttled trial says nothing about the route, so another trial may follow at once. */
-function afterThrottled(reach: Reach, event: Extract<ReachEvent, { kind: 'throttled' }>): Reach {
-  const { route, at } = event
-  const connected = withNotedTrial(withoutSilence(reach), event)
-  const trouble = connected.routes.get(route)
-  return trouble?.isOnTrial
-    ? withRoute(connected, route, { ...trouble, restUntil: at, isOnTrial: false })
-    : connected
-}
-
-function withRoute(reach: Reach, route: string, trouble: RouteTrouble): Reach {
-  return { ...reach, routes: new Map([...reach.routes, [route, trouble]]) }
+  return new Map([...routes, [route, { since, failures, paths, rests, restUntil, reason }]])
 }
 
 function without(routes: Reach['routes'], route: string): Reach['routes'] {

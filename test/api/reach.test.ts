@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import {
   isAbandoned,
   isAccessInDoubt,
+  isResting,
   type NextStep,
   nextReachStep,
   patienceLeftMs,
@@ -13,7 +14,6 @@ import {
   restMs,
   startReach,
   troubleOf,
-  whileSending,
   withoutWait,
 } from '../../src/api/reach.ts'
 
@@ -339,19 +339,19 @@ describe('a failing route', () => {
       const rest = restMs(reach, '/a', at)
       rests.push(rest)
       at += rest
-      reach = whileSending(reach, '/a')
-      expect(restMs(reach, '/a', at)).toBe(Number.POSITIVE_INFINITY)
+      expect([restMs(reach, '/a', at), isResting(reach, '/a')]).toEqual([0, true])
       reach = reachAfter(reach, failed('a', at))
     }
     expect(rests).toEqual([1000, 2000, 4000, 8000])
-    expect(restMs(reachAfter(reach, answered('a', at)), '/a', at)).toBe(0)
+    const back = reachAfter(reach, answered('a', at))
+    expect([restMs(back, '/a', at), isResting(back, '/a')]).toEqual([0, false])
   })
 
   test('a route that rested before may be tried at once, and rests as long as there if it fails', () => {
     const resting = { route: '/a', since: -9000, until: 0, tries: 3, reason: 'why' }
     const reach = startReach({ ...OPTIONS, resting: [resting] }, 0)
     expect(restMs(reach, '/a', 0)).toBe(0)
-    const again = having(whileSending(reach, '/a'), failed('a', 10))
+    const again = having(reach, failed('a', 10))
     expect(restMs(again, '/a', 10)).toBe(8000)
     expect(restingRoutes(again, 17_000)).toMatchObject([{ ...resting, until: 8010, tries: 4 }])
     expect(restingRoutes(again, 17_011)).toEqual([])
@@ -359,25 +359,21 @@ describe('a failing route', () => {
   })
 
   test('a failing route has another trial at once when the first met a limit', () => {
-    const trial = whileSending(broken, '/a')
-    expect(restMs(reachAfter(trial, throttled('a', 2000)), '/a', 2000)).toBe(0)
+    expect(restMs(reachAfter(broken, throttled('a', 2000)), '/a', 2000)).toBe(0)
   })
 })
 
 test('every rest ends when the API is back, whatever its first response is', () => {
-  const trial = whileSending(
-    having(begin(), failed('a', 0), failed('a', 0, { path: 'x' }), failed('a', 0)),
-    '/a',
-  )
-  const away = having(trial, ...LISTS.flatMap(name => [failed(name, 1), failed(name, 2)]), failed('a', 3))
-  expect([troubleOf(away)?.kind, restMs(away, '/a', 3)]).toEqual(['silent', Number.POSITIVE_INFINITY])
+  const resting = having(begin(), failed('a', 0), failed('a', 0, { path: 'x' }), failed('a', 0))
+  const away = having(resting, ...LISTS.flatMap(name => [failed(name, 1), failed(name, 2)]), failed('a', 3))
+  expect([troubleOf(away)?.kind, isResting(away, '/a')]).toEqual(['silent', true])
   const events: ReachEvent[] = [
     answered('messages', 9000),
     refused('messages', 9000),
     throttled('messages', 9000),
     { kind: 'redirected', at: 9000, route: '/messages', feed: 'messages.list', random: () => 1 },
   ]
-  expect(events.map(event => restMs(reachAfter(away, event), '/a', 9000))).toEqual([0, 0, 0, 0])
+  expect(events.map(event => isResting(reachAfter(away, event), '/a'))).toEqual([false, false, false, false])
 })
 
 describe('an API that refuses requests', () => {

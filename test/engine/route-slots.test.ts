@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest'
 import { createRouteSlots } from '../../src/engine/requests/route-slots.ts'
 
+const slotsOf = (most: number, resting: readonly string[] = []) =>
+  createRouteSlots({ most: () => most, isResting: route => resting.includes(route), onEnd: () => undefined })
+
 /** Sends as many requests as may be in flight. Returns how they end. */
 function started(slots: ReturnType<typeof createRouteSlots>, route: string, most = 100) {
   const ends: ((wasAnswered: boolean) => void)[] = []
@@ -9,10 +12,7 @@ function started(slots: ReturnType<typeof createRouteSlots>, route: string, most
 }
 
 test('a route begins with one request in flight and has one more with each answer', () => {
-  const slots = createRouteSlots(
-    () => 8,
-    () => undefined,
-  )
+  const slots = slotsOf(8)
   let inFlight = started(slots, '/a')
   const counts: number[] = []
   for (let times = 0; times < 4; times += 1) {
@@ -24,15 +24,20 @@ test('a route begins with one request in flight and has one more with each answe
 })
 
 test('a route has one request in flight after a request without a response', () => {
-  const slots = createRouteSlots(
-    () => 8,
-    () => undefined,
-  )
+  const slots = slotsOf(8)
   for (let times = 0; times < 3; times += 1) for (const end of started(slots, '/a')) end(true)
   const [first, ...others] = started(slots, '/a')
   first?.(false)
   expect(slots.mayTake('/a')).toBe(false)
   for (const end of others) end(false)
+  expect(started(slots, '/a')).toHaveLength(1)
+})
+
+test('a route that rests has one request in flight, whatever it answered before', () => {
+  const resting: string[] = []
+  const slots = slotsOf(8, resting)
+  for (let times = 0; times < 3; times += 1) for (const end of started(slots, '/a')) end(true)
+  resting.push('/a')
   expect(started(slots, '/a')).toHaveLength(1)
 })
 
@@ -43,10 +48,7 @@ test.each([
 ])(
   'of $most requests in flight, $unanswered are for routes that have not answered',
   ({ most, unanswered }) => {
-    const slots = createRouteSlots(
-      () => most,
-      () => undefined,
-    )
+    const slots = slotsOf(most)
     for (const end of started(slots, '/answers')) end(true)
     const routes = Array.from({ length: 9 }, (_, number) => `/silent/${number}`)
     expect(routes.flatMap(route => started(slots, route))).toHaveLength(unanswered)

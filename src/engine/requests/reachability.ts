@@ -19,6 +19,7 @@ import {
   isAbandoned,
   isAccessInDoubt,
   isAnotherSite,
+  isResting,
   type NextStep,
   nextReachStep,
   patienceLeftMs,
@@ -31,7 +32,6 @@ import {
   restMs,
   startReach,
   troubleOf,
-  whileSending,
   withoutWait,
 } from '../../api/reach.ts'
 import type { ApiRequest } from '../../api/request.ts'
@@ -60,6 +60,8 @@ export interface Reachability {
   /** @param pause the governor's pause after the answer, which is stored so that `parley status` can show it */
   observe(asked: Asked, sent: Sent, pause: GovernorPause): void
   next(): NextStep
+  /** Whether a route has failed repeatedly and not been answered since: then it has one request at a time. */
+  isResting(route: string): boolean
   /** Time until a request on this route may be sent, in ms. */
   restMs(route: string): number
   /** Why a backfill has abandoned this route; undefined when it has not. */
@@ -254,7 +256,6 @@ export function createReachability({
     },
     noteSending({ route }) {
       limits = afterSending(limits, route, clock.elapsed())
-      change(whileSending(reach, route))
     },
     permitResult({ route }, sent) {
       const result = permitResult(sent)
@@ -274,6 +275,7 @@ export function createReachability({
       change(reachAfter(reach, eventOf(asked, sent, clock.elapsed(), random)))
     },
     next: () => nextReachStep(reach, clock.elapsed()),
+    isResting: route => isResting(reach, route),
     restMs(route) {
       const at = clock.elapsed()
       return Math.max(restMs(reach, route, at), closedMs(limits, route, at))

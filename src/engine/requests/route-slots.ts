@@ -1,7 +1,8 @@
 /**
  * How many requests of one route may be in flight, so that a route whose requests hang leaves room for others. A route
- * begins with one request, and may have one more after each answer. After a timeout or a broken connection, it may have
- * only one again. All such routes together may use at most half of the requests in flight.
+ * begins with one request, and may have one more after each answer. After a timeout or a broken connection, and while it
+ * rests (`api/reach.ts`), it may have only one. All routes without an answer together may use at most half of the
+ * requests in flight.
  */
 export interface RouteSlots {
   mayTake(route: string): boolean
@@ -18,11 +19,15 @@ interface Slots {
   answers: number
 }
 
-/**
- * @param most the number of requests that may be in flight at once
- * @param onEnd called when a request has ended
- */
-export function createRouteSlots(most: () => number, onEnd: () => void): RouteSlots {
+export interface RouteSlotsDeps {
+  /** The number of requests that may be in flight at once. */
+  most(): number
+  isResting(route: string): boolean
+  /** Called when a request has ended. */
+  onEnd(): void
+}
+
+export function createRouteSlots({ most, isResting, onEnd }: RouteSlotsDeps): RouteSlots {
   const routes = new Map<string, Slots>()
   const of = (route: string): Slots => {
     const known = routes.get(route) ?? { inFlight: 0, answers: 0 }
@@ -34,6 +39,7 @@ export function createRouteSlots(most: () => number, onEnd: () => void): RouteSl
   return {
     mayTake(route) {
       const { answers, inFlight } = of(route)
+      if (isResting(route) && inFlight > 0) return false
       if (answers > 0) return inFlight <= answers
       return inFlight === 0 && unanswered() < Math.max(1, most() / 2)
     },

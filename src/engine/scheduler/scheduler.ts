@@ -102,7 +102,11 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     endless === undefined && reachability.abandonedReason(route) !== undefined
       ? 0
       : reachability.restMs(route)
-  const slots = createRouteSlots(() => governor.state().concurrency, waits.wake)
+  const slots = createRouteSlots({
+    most: () => governor.state().concurrency,
+    isResting: reachability.isResting,
+    onEnd: waits.wake,
+  })
   const untilMs = (route: string) => (slots.mayTake(route) ? restMs(route) : Number.POSITIVE_INFINITY)
   const lanes = createLanes(sources, {
     commits: store.transaction.commits,
