@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { RetryError } from '../base/errors.ts'
 import { exactNumber, isExactNumber, isJsonObject } from '../base/json.ts'
 import type { ListPaging } from '../declare/resource.ts'
@@ -7,7 +6,7 @@ import { isSafeToken } from './server-text.ts'
 
 /**
  * Reads the pages of lists (spec: Pagination styles): turns an answer and the query of its request into items and the
- * query parameters of the next page. Pure, except for the cursor guard, which remembers the cursors of a pass.
+ * query parameters of the next page. Pure.
  */
 
 /**
@@ -207,31 +206,6 @@ export function isNullData(value: unknown): boolean {
  */
 export function readDataList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : listUnderData(value)
-}
-
-export interface CursorGuard {
-  /** Records a cursor that is about to be sent. */
-  sent(cursor: string): void
-  /** Whether this cursor was sent before in this pass. */
-  wasSent(cursor: string): boolean
-}
-
-/**
- * Detects a cursor that occurs twice in a pass, which would be an endless loop. Keeps a short digest of each of the
- * last `capacity` cursors (about 5 MB when full).
- */
-export function createCursorGuard(capacity = 100_000): CursorGuard {
-  const seen = new Set<string>()
-  const digest = (cursor: string) => createHash('sha1').update(cursor).digest('base64').slice(0, 12)
-  return {
-    sent(cursor) {
-      seen.add(digest(cursor))
-      // A set iterates in the order of insertion, so the first element is the oldest.
-      const [oldest] = seen.size > capacity ? seen : []
-      if (oldest !== undefined) seen.delete(oldest)
-    },
-    wasSent: cursor => seen.has(digest(cursor)),
-  }
 }
 
 function listUnderData(value: unknown): readonly unknown[] {

@@ -1,11 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import {
-  createCursorGuard,
-  type PagingStyle,
-  readDataList,
-  readPage,
-  readSingle,
-} from '../../src/api/paging.ts'
+import { type PagingStyle, readDataList, readPage, readSingle } from '../../src/api/paging.ts'
 import { RetryError } from '../../src/base/errors.ts'
 import { decodeJson } from '../../src/base/json.ts'
 
@@ -307,19 +301,5 @@ describe('a list in a single answer', () => {
 
   it.each([null, {}, { data: null }, { data: {} }, 'text'])('the list is broken with %j', value => {
     expectBroken(() => readDataList(value))
-  })
-})
-
-describe('the guard against repeated cursors', () => {
-  it('a repeated cursor is noticed, at once or later', () => {
-    const guard = createCursorGuard()
-    for (const cursor of ['a', 'b']) guard.sent(cursor)
-    expect(['a', 'b', 'c'].map(guard.wasSent)).toEqual([true, true, false])
-  })
-
-  it('a full guard forgets only its oldest cursor', () => {
-    const guard = createCursorGuard(2)
-    for (const cursor of ['a', 'b', 'c']) guard.sent(cursor)
-    expect(['b', 'c', 'a'].map(guard.wasSent)).toEqual([true, true, false])
   })
 })

@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest'
 import { feedNamed } from '../../src/catalog/feeds.ts'
 import {
   aloneBackoffMs,
-  attemptsOfPage,
   FAILURES_OF_ONE_PAGE,
   type FailedTimelinePage,
   halves,
@@ -15,6 +14,7 @@ import {
   stepAfterFailedPeriodPage,
 } from '../../src/engine/modes/narrowing.ts'
 import { baseQuery } from '../../src/engine/modes/timeline/query.ts'
+import { attemptsOf } from '../../src/engine/requests/attempts.ts'
 
 const NOW = Date.parse('2026-03-04T12:00:00.000Z')
 const at = (ms: number) => new Date(NOW + ms).toISOString()
@@ -195,12 +195,11 @@ test('a bad key is retried after growing waits, finally once a week', () => {
 })
 
 test.each([
-  ['that has never failed', { isTimed: true, isPart: false, failures: 0 }, {}],
-  ['that has failed', { isTimed: true, isPart: false, failures: 1 }, { attempts: 1 }],
-  ['of part of what failed', { isTimed: true, isPart: true, failures: 3 }, { attempts: 2 }],
-  ['that has failed in a backfill', { isTimed: false, isPart: false, failures: 1 }, {}],
+  ['that has never failed', {}, Number.POSITIVE_INFINITY],
+  ['that has failed', { hasFailed: true }, 1],
+  ['of part of what failed', { hasFailed: true, isPart: true }, 2],
 ])('a page %s has its number of attempts', (_, page, attempts) => {
-  expect(attemptsOfPage(page)).toEqual(attempts)
+  expect(attemptsOf(page)).toBe(attempts)
 })
 
 test.each([

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createLoopGuards } from '../../src/engine/modes/pass.ts'
-import type { Segment } from '../../src/store/sync/segments.ts'
+import { createPageGuard } from '../../src/engine/modes/page-guard.ts'
 import {
   refused,
   type ScriptedAnswer,
@@ -466,8 +465,23 @@ test.each([
   ['with the next cursor, and no entry', '2', [], false],
   ['that is requested again, since it could not be stored', '1', ['a', 'b'], false],
 ] as const)('whether a page repeats the one before it: a page %s', (_, cursor, entries, expected) => {
-  const guards = createLoopGuards({ isTimed: true })
-  const segment = (at: string) => ({ id: 1, cursor: { cursor: at } }) as Partial<Segment> as Segment
-  guards.isSamePage(segment('1'), ['a', 'b'])
-  expect(guards.isSamePage(segment(cursor), entries)).toBe(expected)
+  const guard = createPageGuard()
+  guard.isSamePage({ cursor: '1' }, ['a', 'b'])
+  expect(guard.isSamePage({ cursor }, entries)).toBe(expected)
+})
+
+describe('the guard against repeated cursors', () => {
+  const next = (cursor: string) => ({ cursor })
+
+  test('a repeated cursor is noticed, at once or later', () => {
+    const guard = createPageGuard()
+    for (const cursor of [null, next('a'), next('b')]) guard.asking(cursor)
+    expect([null, ...['a', 'b', 'c'].map(next)].map(guard.repeats)).toEqual([false, true, true, false])
+  })
+
+  test('a full guard forgets only its oldest cursor', () => {
+    const guard = createPageGuard(2)
+    for (const cursor of ['a', 'b', 'c']) guard.asking(next(cursor))
+    expect(['b', 'c', 'a'].map(next).map(guard.repeats)).toEqual([true, true, false])
+  })
 })

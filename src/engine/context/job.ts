@@ -28,8 +28,10 @@ export interface Job {
   request: ApiRequest
   /** Undefined when a failed request is not made again. */
   reads?: Reads
-  /** The most requests in a row that may fail before the job fails. When undefined, the retry rules decide. */
-  attempts?: number
+  /** True for a part of what failed. It has few attempts, since one part is expected to fail and is divided further. */
+  isPart?: boolean
+  /** Whether the part of a list that it reads, or another part since the list was last answered, has failed. */
+  hasFailed?: boolean
   /** Statuses with a declared meaning. */
   expected: StatusMeanings | undefined
   /**

@@ -4,6 +4,8 @@ import type { EngineContext } from '../context/context.ts'
 import type { Job, Lane, Source } from '../context/job.ts'
 import { dueSegments, listWaitMs } from '../due/due.ts'
 import { createSegmentTurns } from '../due/overload-order.ts'
+import { FAILURES_OF_ONE_PAGE } from './narrowing.ts'
+import { createPageGuard, type PageGuard } from './page-guard.ts'
 
 /**
  * The sources of all lists. A list is read in segments: spans of event time, periods, scopes or one for the whole list.
@@ -20,15 +22,48 @@ export interface ListMode {
   prepare(): boolean
   /** Whether a due segment is read now. */
   mayTake?(segment: Segment): boolean
-  /** @param underWay the segments of which a page is requested */
-  ask(segment: Segment, underWay: ReadonlySet<number>): Asking
+  ask(segment: Segment, state: ListState): Asking
   share?(): void
   replan?(): void
 }
 
 /** A job without what all jobs of its list share. */
-export type Asking = Omit<Job, 'resource' | 'feed' | 'expected' | 'reads' | 'over'> &
+export type Asking = Omit<Job, 'resource' | 'feed' | 'expected' | 'reads' | 'hasFailed' | 'over'> &
   Partial<Pick<Job, 'over'>>
+
+/** What the requests of a list share. */
+export interface ListState {
+  /** The segments of which a page is requested. */
+  underWay: ReadonlySet<number>
+  /** Of the pass that the requested page belongs to. */
+  guard: PageGuard
+  failures: ListFailures
+}
+
+/** The failed requests of a list since it was last answered. */
+export interface ListFailures {
+  note(segment: Segment): void
+  /**
+   * The failures that count against the list. In a backfill, several spans may be divided at the same time. Their
+   * failures say nothing about the list until one of them has failed too often.
+   */
+  count(): number
+  end(): void
+}
+
+function createListFailures({ isTimed }: { isTimed: boolean }): ListFailures {
+  const bySegment = new Map<number, number>()
+  return {
+    note: ({ id }) => void bySegment.set(id, (bySegment.get(id) ?? 0) + 1),
+    count() {
+      const counts = [...bySegment.values()]
+      const most = Math.max(0, ...counts)
+      const isOfList = isTimed || most > FAILURES_OF_ONE_PAGE
+      return isOfList ? counts.reduce((sum, count) => sum + count, 0) : most
+    },
+    end: () => bySegment.clear(),
+  }
+}
 
 /**
  * How long the result of a look for due segments is used, in ms. A look goes through all scopes, of which there may be
@@ -45,6 +80,15 @@ export function createListSources(context: EngineContext, mode: ListMode): Sourc
   const where = { resource, feed: id }
   const lookMs = feed.mode === 'snapshot' && feed.scope ? LOOK_MS : 0
   const underWay = new Set<number>()
+  const failures = createListFailures(schedule)
+  /** By segment, the guard of its pass. */
+  const guards = new Map<number, PageGuard>()
+  const guardOf = ({ id, cursor }: Segment): PageGuard => {
+    const guard = (cursor === null ? undefined : guards.get(id)) ?? createPageGuard()
+    guards.set(id, guard)
+    guard.asking(cursor)
+    return guard
+  }
   const isFree = (segment: Segment) => !underWay.has(segment.id)
 
   const createSource = (ofLane?: Lane): Source => {
@@ -83,14 +127,17 @@ export function createListSources(context: EngineContext, mode: ListMode): Sourc
         const segment = take()
         if (!segment) return undefined
         underWay.add(segment.id)
-        const { over, ...asking } = mode.ask(segment, underWay)
+        const guard = guardOf(segment)
+        const { over, ...asking } = mode.ask(segment, { underWay, guard, failures })
         return {
           ...where,
           expected: feed.expected,
           reads: { segment },
+          hasFailed: segment.attempts > 0 || failures.count() > 0,
           ...asking,
           over(again) {
             underWay.delete(segment.id)
+            if (!store.segments.find(segment.id)?.cursor) guards.delete(segment.id)
             over?.(again)
           },
         }

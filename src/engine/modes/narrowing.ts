@@ -12,27 +12,6 @@ import { WEEK_MS } from '../context/intervals.ts'
 /** After this many failures in a row the whole feed counts as failing, not the single request. */
 export const MOST_FAILURES_IN_A_ROW = 10
 
-/** Attempts of a request for a part of what failed. Few, since one part is expected to fail and is divided further. */
-export const ATTEMPTS_OF_A_PART = 2
-
-/**
- * The attempts of a request for a page. In the daemon, once a page of the list has failed, a request for any of its
- * pages has one attempt, since the wait grows after each failure.
- * @param failures of this page, or of the list since it was last answered
- */
-export function attemptsOfPage({
-  isTimed,
-  isPart,
-  failures,
-}: {
-  isTimed: boolean
-  isPart: boolean
-  failures: number
-}): { attempts?: number } {
-  if (isPart) return { attempts: ATTEMPTS_OF_A_PART }
-  return isTimed && failures > 0 ? { attempts: 1 } : {}
-}
-
 type Growth = Omit<Backoff, 'jitter'>
 
 /** The wait of a key, or of a span that cannot be divided further. */

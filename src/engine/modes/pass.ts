@@ -1,33 +1,8 @@
-import { type CursorGuard, createCursorGuard, type Page } from '../../api/paging.ts'
 import type { Query } from '../../api/request.ts'
-import { type ParleyError, ResourceError } from '../../base/errors.ts'
-import type { ResourceName } from '../../declare/resource-names.ts'
 import { NO_PASS, type Segment, type Segments } from '../../store/sync/segments.ts'
-import type { EngineContext } from '../context/context.ts'
-import type { Reply } from '../context/job.ts'
+import { type DeadCursor, deadCursorError } from './page-guard.ts'
 
 /** What all passes over a list share: their start, their end, and the recovery from a dead cursor. */
-
-/**
- * Adds the start of the pass, by the server's clock, its round, and the want that it meets. Only the first page sets
- * them.
- * @param segment as it was when the page was requested, at least its `wantedAt`
- */
-export function segmentInPass(
-  segment: Segment,
-  context: EngineContext,
-  resource: ResourceName,
-  reply: Reply,
-): Segment {
-  return {
-    ...segment,
-    unavailableSince: null,
-    passStartedAt: segment.passStartedAt ?? reply.serverSentAt,
-    passRound: segment.passRound ?? context.rounds.number(resource),
-    // Later pages do not show the records that were published since the pass began.
-    passWantedAt: segment.cursor === null ? segment.wantedAt : segment.passWantedAt,
-  }
-}
 
 /** State of a segment whose last request was answered. */
 export const NOT_FAILED = { attempts: 0, retryAt: null } satisfies Partial<Segment>
@@ -55,117 +30,11 @@ export function segmentToRestart(segment: Segment): Segment {
 }
 
 /**
- * The segment after its pass has failed. It keeps its checkpoint, unless the cursor is dead: every later run would fail
- * with the same cursor.
- */
-export function segmentAfterFailure(segment: Segment, error: ParleyError): Segment {
-  const isDead = Object.values(DEAD_CURSORS).some(({ code }) => code === error.code)
-  return isDead ? { ...segment, ...NO_PASS, restarts: 0 } : segment
-}
-
-export interface LoopGuards {
-  /** Call it before a page is requested. The first page of a pass discards the cursors of the previous pass. */
-  asking(segment: Segment): void
-  /** Whether this pass has already requested the next page. */
-  repeats(segment: Segment, next: Query | null): boolean
-  /**
-   * Counts the pages with a next page that have brought nothing new. True when the pass has to wait, because too many
-   * came in a row. In the daemon, the pass then waits after each further page of that kind.
-   */
-  isStuck(segment: Segment, page: Pick<Page, 'next'> & { hasNew: boolean }): boolean
-  /**
-   * Whether the page before this one in the pass had the same entries. For lists whose entries have no id.
-   * @param digests of the entries, in order
-   */
-  isSamePage(segment: Segment, digests: readonly string[]): boolean
-  ended(segment: Segment): void
-}
-
-/**
- * Detects passes whose cursors form a loop. The cursors are kept in memory: after a restart, a loop is read at most
- * once more. A page that is requested again because its answer was lost is no loop.
- */
-export function createLoopGuards({ isTimed }: { isTimed: boolean }): LoopGuards {
-  const guards = new Map<number, CursorGuard>()
-  const fruitless = new Map<number, number>()
-  const latestPages = new Map<number, { cursor: string; entries: string }>()
-  const forget = (id: number) => {
-    guards.delete(id)
-    latestPages.delete(id)
-  }
-  return {
-    asking({ id, cursor }) {
-      if (cursor === null) forget(id)
-      const guard = guards.get(id) ?? createCursorGuard()
-      guards.set(id, guard)
-      if (cursor !== null) guard.sent(JSON.stringify(cursor))
-    },
-    ended: ({ id }) => {
-      forget(id)
-      fruitless.delete(id)
-    },
-    isSamePage({ id, cursor: query }, digests) {
-      const [cursor, entries] = [JSON.stringify(query), digests.join()]
-      const latest = latestPages.get(id)
-      // A page that is requested again has the cursor that it had.
-      const isSame = entries !== '' && latest?.entries === entries && latest.cursor !== cursor
-      if (!isSame) latestPages.set(id, { cursor, entries })
-      return isSame
-    },
-    isStuck({ id, attempts }, page) {
-      const inARow = isFruitless(page) ? (fruitless.get(id) ?? 0) + 1 : 0
-      const isTooMany = inARow > 0 && inARow >= (isTimed && attempts > 0 ? 1 : MOST_FRUITLESS_PAGES)
-      fruitless.set(id, isTooMany ? 0 : inARow)
-      return isTooMany
-    },
-    repeats: ({ id }, next) => next !== null && guards.get(id)?.wasSent(JSON.stringify(next)) === true,
-  }
-}
-
-/** A page with a next page that has brought nothing new. It does not count as a success after failures. */
-export const isFruitless = ({ next, hasNew }: Pick<Page, 'next'> & { hasNew: boolean }): boolean =>
-  next !== null && !hasNew
-
-/**
- * A list that is filtered at the server may have this many empty pages in a row. More, or as many pages with items that
- * earlier ones had, look like a fault, and are read ever more slowly.
- */
-export const MOST_FRUITLESS_PAGES = 20
-
-export const fruitlessPagesError = (): ResourceError =>
-  new ResourceError(`The API returned ${MOST_FRUITLESS_PAGES} pages in a row without a new item`, {
-    code: 'paging-empty',
-    hint: 'parley goes on with the next page later. If the error persists, report it to the provider of the API.',
-  })
-
-/**
  * Whether the API may have forgotten the cursor of a refused request. If it refuses the whole list, the request without
  * a cursor shows that. Other statuses may be due to a row of the page.
  */
 export const isCursorRefusal = (status: number, cursor: Query | null): boolean =>
   cursor !== null && [400, 403, 404].includes(status)
-
-/** Why a cursor leads to no new page. */
-export type DeadCursor = 'refused' | 'repeated'
-
-const DEAD_CURSORS: Readonly<Record<DeadCursor, { code: string; message: string }>> = {
-  refused: {
-    code: 'cursor-refused',
-    message: 'The API refused a cursor that it had returned, and again after the list was read from the top',
-  },
-  repeated: {
-    code: 'paging-stuck',
-    message: 'The API returned the same cursor twice, so the list cannot be read to its end',
-  },
-}
-
-export function deadCursorError(cause: DeadCursor): ResourceError {
-  const { code, message } = DEAD_CURSORS[cause]
-  return new ResourceError(message, {
-    code,
-    hint: 'parley tries again later. If the error persists, report it to the provider of the API.',
-  })
-}
 
 /**
  * Cuts a segment at an instant. If a pass of the segment has read rows, the newer part counts as listed by that pass.

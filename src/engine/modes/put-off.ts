@@ -1,10 +1,10 @@
 import type { ParleyError } from '../../base/errors.ts'
 import type { FeedName } from '../../catalog/feeds.ts'
-import type { Segment } from '../../store/sync/segments.ts'
+import { NO_PASS, type Segment } from '../../store/sync/segments.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../context/context.ts'
 import { aloneBackoffMs, FAILURES_OF_ONE_PAGE, pageBackoffMs } from './narrowing.ts'
-import { segmentAfterFailure } from './pass.ts'
+import { isDeadCursor } from './page-guard.ts'
 
 /**
  * Puts off keys that could not be read, and reports the failure. Each key stays a task with its own backoff, so a
@@ -45,7 +45,8 @@ export function putOffList(
   const retryAt = schedule.isTimed
     ? store.dueClock.after(pageBackoffMs(attempts))
     : context.after(aloneBackoffMs(attempts))
-  const kept = segmentAfterFailure(segment, error)
+  // With a dead cursor, every later run would fail.
+  const kept = isDeadCursor(error.code) ? { ...segment, ...NO_PASS, restarts: 0 } : segment
   store.segments.save({ ...kept, ...(kept.cursor === null && { query: null }), attempts, retryAt })
   // The whole list fails, so it backs off, and one part of the list tries for all.
   if (schedule.isTimed && ofList > FAILURES_OF_ONE_PAGE) context.backoffs.failed(list.id, '')

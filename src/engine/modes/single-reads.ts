@@ -34,7 +34,7 @@ export interface KeyUse<Work> {
   replan?(): void
 }
 
-interface AskingKeys<Work> extends Pick<Job, 'request' | 'answer' | 'refused' | 'failed' | 'attempts'> {
+interface AskingKeys<Work> extends Pick<Job, 'request' | 'answer' | 'refused' | 'failed' | 'isPart'> {
   /**
    * The work to do before other keys, such as the next page. Called when the job is over.
    * @param again true when the request was neither answered nor given up

@@ -165,11 +165,10 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
     return progress.accepted === 0 && !acceptsRefusals && isDeclaredRefusal(job, sent)
   }
 
-  /** In the daemon, a failed feed waits longer after each try, so a try is one request. */
-  const attemptsOf = ({ feed, scope = '', attempts = Number.POSITIVE_INFINITY }: Job) => {
+  const mostAttempts = ({ feed, scope = '', isPart = false, hasFailed = false }: Job) => {
     const { schedule, backoffs } = context
-    const hasFailed = backoffs.hasFailed(feed, '') || backoffs.hasFailed(feed, scope)
-    return schedule.isTimed && hasFailed ? 1 : attempts
+    const isFailing = hasFailed || backoffs.hasFailed(feed, '') || backoffs.hasFailed(feed, scope)
+    return attemptsOf({ isPart, hasFailed: schedule.isTimed && isFailing })
   }
 
   /**
@@ -182,7 +181,7 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
     const { reads, resource, request } = job
     if (reads === undefined) return false
     const attempt = triesOf(reads) + 1
-    if (attempt >= attemptsOf(job)) return false
+    if (attempt >= mostAttempts(job)) return false
     const decision = retryDecision(
       { cause: cause === 'throttled' ? 'server' : cause, attempt, waitMs },
       deps.random,
@@ -215,6 +214,17 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
     end: () => void endUnconfirmed(false),
   }
 }
+
+/**
+ * The most requests in a row that may fail before their job fails. In the daemon, a failed part waits longer after each
+ * failure, so it has one attempt. Otherwise the retry rules decide (`api/retry.ts`).
+ */
+export function attemptsOf({ isPart = false, hasFailed = false }: Pick<Job, 'isPart' | 'hasFailed'>): number {
+  if (isPart) return ATTEMPTS_OF_A_PART
+  return hasFailed ? 1 : Number.POSITIVE_INFINITY
+}
+
+const ATTEMPTS_OF_A_PART = 2
 
 /**
  * Tells a request that is refused with 429 at any rate from one that a rate limit refuses: since its first refusal, the

@@ -12,6 +12,7 @@ import { MONTH_MS, WEEK_MS } from '../../context/intervals.ts'
 import type { Batches, Reply } from '../../context/job.ts'
 import { tableOfPart } from '../../deletions/row-parts.ts'
 import { keyOf } from '../../parse/key.ts'
+import type { PageGuard } from '../page-guard.ts'
 import { wrongIdentityError } from '../refusals.ts'
 import type { ScopeList } from '../refused-scope.ts'
 
@@ -52,8 +53,7 @@ export interface ItemWork extends DeclaredFeed<ItemFeed> {
   gathered: string[]
   /** Whether a page of the list had an item that could not be stored. */
   hasRejects: boolean
-  /** Cursors of the pages that were requested, or are requested next. */
-  asked: string[]
+  guard: PageGuard
 }
 
 /**

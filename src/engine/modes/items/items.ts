@@ -9,6 +9,7 @@ import type { Keys, Reply, Source } from '../../context/job.ts'
 import { firstRead, firstReads } from '../../due/first-reads.ts'
 import { mayTry } from '../../due/retries.ts'
 import { type BatchPlan, createPlanInBatches } from '../../scheduler/batch-plan.ts'
+import { createPageGuard } from '../page-guard.ts'
 import { putOff } from '../put-off.ts'
 import { refusalError } from '../refusals.ts'
 import { refuseTasks } from '../refused-scope.ts'
@@ -123,6 +124,7 @@ function askItem(context: EngineContext, handler: ItemHandler, work: ItemWork) {
   const { store } = context
   const { id, feed, task } = work
   work.more = false
+  work.guard.asking(work.cursor)
   return {
     request: {
       route: feed.read.path,
@@ -205,7 +207,7 @@ function workOf(items: DeclaredFeed<ItemFeed>, task: Task): ItemWork {
     cursor: null,
     gathered: [],
     hasRejects: false,
-    asked: [],
+    guard: createPageGuard(),
   }
 }
 

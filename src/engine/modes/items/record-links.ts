@@ -29,7 +29,7 @@ import {
 } from '../../follow-ups/associations.ts'
 import { keyOf } from '../../parse/key.ts'
 import { byRange } from '../../scheduler/batch-plan.ts'
-import { deadCursorError, fruitlessPagesError, MOST_FRUITLESS_PAGES } from '../pass.ts'
+import { requireProgress } from '../page-guard.ts'
 import type { ScopeList } from '../refused-scope.ts'
 import { type ItemHandler, type ItemWork, readAgain, recheckAfter, rejectScope } from './item-handler.ts'
 
@@ -156,9 +156,7 @@ function storeLinks(context: EngineContext, work: ItemWork, value: unknown, repl
   work.hasRejects ||= keys.length < page.items.length
   context.runs.counts(work.resource).rowsRead += keys.length
   const gathered = [...new Set([...work.gathered, ...keys])]
-  if (page.next !== null && work.asked.includes(page.next['cursor'] ?? '')) throw deadCursorError('repeated')
-  if (page.next !== null && work.asked.length >= gathered.length + MOST_FRUITLESS_PAGES)
-    throw fruitlessPagesError()
+  requireProgress(work.guard, { next: page.next, hasNew: gathered.length > work.gathered.length })
   if (page.next !== null) {
     if (work.ticket === undefined) {
       work.ticket = reply.ticket
@@ -166,7 +164,6 @@ function storeLinks(context: EngineContext, work: ItemWork, value: unknown, repl
     }
     work.more = true
     work.cursor = page.next
-    work.asked.push(page.next['cursor'] ?? '')
     work.gathered = gathered
     return
   }

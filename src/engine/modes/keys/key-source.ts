@@ -8,8 +8,8 @@ import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context/context.ts'
 import type { Keys, Reply, Source } from '../../context/job.ts'
 import { writeRows } from '../../follow-ups/write.ts'
-import { ATTEMPTS_OF_A_PART, halves } from '../narrowing.ts'
-import { deadCursorError, fruitlessPagesError, MOST_FRUITLESS_PAGES } from '../pass.ts'
+import { halves } from '../narrowing.ts'
+import { createPageGuard, type PageGuard, requireProgress } from '../page-guard.ts'
 import { putOff } from '../put-off.ts'
 import { refusalError } from '../refusals.ts'
 import { refuseTasks } from '../refused-scope.ts'
@@ -61,15 +61,14 @@ type Present = ReadonlyMap<string, StoredItem | undefined>
 interface KeyPage extends NamedKeys {
   /** The records of earlier pages. */
   present: Present
-  /** How many pages of the answer were read. */
-  pages: number
+  guard: PageGuard
   /** True for a part of a request that failed as a whole. */
   isPart: boolean
 }
 
 function firstPage(tasks: readonly Task[], isPart = false): KeyPage | undefined {
   const [first] = tasks
-  return first && { tasks, first, cursor: null, present: new Map(), pages: 0, isPart }
+  return first && { tasks, first, cursor: null, present: new Map(), guard: createPageGuard(), isPart }
 }
 
 export function createKeySource(
@@ -104,8 +103,9 @@ export function createKeySource(
       const { tasks, first, isPart } = page
       /** The next page of an answer, or each half of a request that failed. */
       let rest: KeyPage[] = []
+      page.guard.asking(page.cursor)
       return {
-        ...(tasks.length > 1 && isPart ? { attempts: ATTEMPTS_OF_A_PART } : {}),
+        isPart: isPart && tasks.length > 1,
         request: requests.request(page),
         answer(value, reply) {
           const next = storeAnswer(context, work, page, { value, reply })
@@ -178,10 +178,8 @@ function storeAnswer(
   const { records, next } = requests.read(value, page)
   const stored = storeRecords(context, work, page, records, reply)
   const present = new Map([...page.present, ...stored])
-  if (next !== null && next['cursor'] === page.cursor?.['cursor']) throw deadCursorError('repeated')
-  const pages = page.pages + 1
-  if (next !== null && pages > page.tasks.length + MOST_FRUITLESS_PAGES) throw fruitlessPagesError()
-  if (next !== null) return { ...page, cursor: next, present, pages }
+  requireProgress(page.guard, { next, hasNew: present.size > page.present.size })
+  if (next !== null) return { ...page, cursor: next, present }
   for (const task of page.tasks) {
     if (present.has(task.key)) reads.found(task, present.get(task.key))
     else reads.missing(task)

@@ -8,23 +8,15 @@ import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import { scaled } from '../../context/intervals.ts'
 import { storeRows } from '../../follow-ups/write.ts'
-import { type PageSteps, type ParsedPage, segmentAfterPage } from '../apply-page.ts'
-import {
-  endPassOf,
-  fruitlessPagesError,
-  isFruitless,
-  type LoopGuards,
-  NOT_FAILED,
-  restartPass,
-} from '../pass.ts'
-import { putOffList } from '../put-off.ts'
+import { continuePass, type ListPage, requireParsed, segmentAfterPage } from '../apply-page.ts'
+import type { PageGuard } from '../page-guard.ts'
+import { endPassOf, NOT_FAILED, restartPass } from '../pass.ts'
 import { continuePeriods } from './periods.ts'
 import type { UndatedEntries } from './undated-entries.ts'
 
 /** What the requests of a log share. */
 export interface PeriodReads {
   list: DeclaredFeed<PeriodicFeed>
-  guards: LoopGuards
   undated: UndatedEntries
   /**
    * `clock.elapsed()` when the API last ignored or refused the parameter for the end of a period; undefined while it is
@@ -33,94 +25,57 @@ export interface PeriodReads {
   endIgnoredAt: number | undefined
   /** True after a request with an end was refused, until one without it shows whether the end was the reason. */
   isEndDoubted: boolean
-  /** Failures of the feed in a row. */
-  feedFailures: number
   /** True once a request for a period has succeeded in this process. */
   isAnswered: boolean
 }
 
-interface Entries {
-  /** All entries of the page. */
-  listed: readonly ParsedItem[]
-  /** The entries that belong to the period; none when the page repeats the one before it. */
-  inside: readonly ParsedItem[]
-  numbered: Numbered
-  /** False for a page without entries, or with those of the page before it. */
-  hasNew: boolean
-}
-
-/** A log only grows, so no entry is ever missing. The page that reveals an ignored end parameter is not stored. */
-export function periodSteps(
+/**
+ * Stores a page (`apply-page.ts` says why in this order). A log only grows, so no entry is ever missing. Returns false,
+ * and stores nothing, if the page reveals that the API ignores the end of the period.
+ */
+export function applyPeriodPage(
   context: EngineContext,
-  reads: PeriodReads,
-  isEndIgnored: boolean,
-): PageSteps<Entries, void, true> {
-  const { list, undated } = reads
-  const { feed } = list
+  { list, undated }: PeriodReads,
+  read: ListPage,
+  { guard, isEndIgnored }: { guard: PageGuard; isEndIgnored: boolean },
+): boolean {
+  const { feed, resource } = list
+  const { page, reply, segment } = read
+  const { segments } = context.store
   const timeOf = timeColumn(feed)
-  return {
-    parse({ page, segment }) {
-      const parse = context.parsing.parser(feed.table)
-      const report = context.parsing.report(list, '')
-      const listed = page.items.flatMap(item => parse(item, report) ?? [])
-      if (!isEndIgnored && listed.some(entry => isBeyond(timeOf(entry), segment))) return undefined
-      const digests = listed.map(digestOfEntry)
-      const isSame = reads.guards.isSamePage(segment, digests)
-      // Equal entries may be different ones, but a whole page of different entries is not there twice.
-      const isRepeated = isSame && new Set(digests).size > 1
-      const inside = listed.filter(entry => !isRepeated && isInside(timeOf(entry), segment))
-      const numbered = identify(inside, timeOf, segment)
-      return { listed, inside, numbered, hasNew: listed.length > 0 && !isSame }
-    },
-    countOf: ({ listed }) => listed.length,
-    storeRows({ parsed: { numbered }, segment, reply }) {
-      undated.correct(segment, numbered.items)
-      const options = { ticket: reply.ticket, now: context.now(), filled: ['id'] }
-      const stored = storeRows(context, list.resource, feed.table, numbered.items, options)
-      undated.stored(segment, stored)
-      return stored
-    },
-    writeFollowUps: () => undefined,
-    findMissingRows: () => undefined,
-    advance(read) {
-      advance(context, reads, read, isEndIgnored)
-      return true
-    },
-  }
+  const parse = context.parsing.parser(feed.table)
+  const report = context.parsing.report(list, '')
+  const listed = page.items.flatMap(item => parse(item, report) ?? [])
+  if (!isEndIgnored && listed.some(entry => isBeyond(timeOf(entry), segment))) return false
+  requireParsed(page, listed)
+  const digests = listed.map(digestOfEntry)
+  const isSame = guard.isSamePage(segment.cursor, digests)
+  // Equal entries may be different ones, but a whole page of different entries is not there twice.
+  const isRepeated = isSame && new Set(digests).size > 1
+  const inside = listed.filter(entry => !isRepeated && isInside(timeOf(entry), segment))
+  const { items, edgeAt, edgeKeys } = identify(inside, timeOf, segment)
+  undated.correct(segment, items)
+  const options = { ticket: reply.ticket, now: context.now(), filled: ['id'] }
+  undated.stored(segment, storeRows(context, resource, feed.table, items, options))
+  const hasNew = listed.length > 0 && !isSame
+  // Undated entries appear in every period. If they counted, no period would be empty, and older periods would be added
+  // without end.
+  const dated = inside.filter(entry => timeOf(entry) !== null).length
+  const reached = { ...segmentAfterPage(segment, page, { rows: dated, hasNew }), edgeAt, edgeKeys }
+  const isBefore = (entry: ParsedItem) => (timeOf(entry) ?? '') < (segment.from ?? '')
+  const isPast = isEndIgnored && listed.length > 0 && listed.every(isBefore)
+  if (page.next === null || isPast) endPeriod(context, { list, undated }, reached)
+  else
+    continuePass(context, list, { reached, guard, hasNew }, () =>
+      restartPass(segments, segment, 'repeated', NOT_FAILED),
+    )
+  return true
 }
 
 /** Returns a function that reads the time of an entry; null for an entry without a time. */
 export function timeColumn({ table, time }: PeriodicFeed): (entry: ParsedItem) => string | null {
   const timeIndex = columnAt(table, time)
   return ({ cells }) => (typeof cells[timeIndex] === 'string' ? cells[timeIndex] : null)
-}
-
-function advance(
-  context: EngineContext,
-  reads: PeriodReads,
-  { page, segment, parsed: { listed, inside, numbered, hasNew } }: ParsedPage<Entries>,
-  isEndIgnored: boolean,
-): void {
-  const { segments } = context.store
-  const timeOf = timeColumn(reads.list.feed)
-  // Undated entries appear in every period. If they counted, no period would be empty, and older periods would be added
-  // without end.
-  const dated = inside.filter(entry => timeOf(entry) !== null).length
-  const { edgeAt, edgeKeys } = numbered
-  const isNothingNew = isFruitless({ next: page.next, hasNew })
-  const reached = {
-    ...segmentAfterPage(segment, page, dated),
-    ...(isNothingNew ? {} : NOT_FAILED),
-    edgeAt,
-    edgeKeys,
-  }
-  const isBefore = (entry: ParsedItem) => (timeOf(entry) ?? '') < (segment.from ?? '')
-  const isPast = isEndIgnored && listed.length > 0 && listed.every(isBefore)
-  if (page.next === null || isPast) endPeriod(context, reads, reached)
-  else if (reads.guards.repeats(segment, page.next)) restartPass(segments, segment, 'repeated', NOT_FAILED)
-  else if (reads.guards.isStuck(segment, { next: page.next, hasNew }))
-    putOffList(context, reads.list, reached, fruitlessPagesError())
-  else segments.save(reached)
 }
 
 /** True for an entry at or after the exclusive end of the period. */
@@ -185,11 +140,10 @@ const SETTLED_AFTER_MS = HOUR_MS
 
 function endPeriod(
   context: EngineContext,
-  { list: { resource, id }, guards, undated }: PeriodReads,
+  { list: { resource, id }, undated }: Pick<PeriodReads, 'list' | 'undated'>,
   period: Segment,
 ): void {
   const { store } = context
-  guards.ended(period)
   const { listedAt, listedRows, rows } = period
   const settledMs = scaled(SETTLED_AFTER_MS, context.options)
   const isAfter = (at: string | null) =>

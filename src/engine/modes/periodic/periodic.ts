@@ -10,13 +10,13 @@ import { scaled } from '../../context/intervals.ts'
 import type { Job, Source } from '../../context/job.ts'
 import { backOff } from '../../due/back-off.ts'
 import { dueSegments } from '../../due/due.ts'
-import { applyPage } from '../apply-page.ts'
-import { type Asking, createListSources } from '../lists.ts'
-import { aloneBackoffMs, attemptsOfPage, stepAfterFailedPeriodPage } from '../narrowing.ts'
-import { createLoopGuards, cutFailed, isCursorRefusal, restartPass } from '../pass.ts'
+import { listPage } from '../apply-page.ts'
+import { type Asking, createListSources, type ListState } from '../lists.ts'
+import { aloneBackoffMs, stepAfterFailedPeriodPage } from '../narrowing.ts'
+import { cutFailed, isCursorRefusal, restartPass } from '../pass.ts'
 import { noteUnread, putOffList, resolveUnread } from '../put-off.ts'
 import { handleRefusal } from '../refusals.ts'
-import { type PeriodReads, periodSteps, timeColumn } from './page.ts'
+import { applyPeriodPage, type PeriodReads, timeColumn } from './page.ts'
 import { isNewestOpen, planPeriods } from './periods.ts'
 import { createUndatedEntries } from './undated-entries.ts'
 
@@ -29,11 +29,9 @@ export function createPeriodic(context: EngineContext, list: DeclaredFeed<Period
   const { id, feed } = list
   const reads: PeriodReads = {
     list,
-    guards: createLoopGuards(schedule),
     undated: createUndatedEntries(context, feed, timeColumn(feed)),
     endIgnoredAt: undefined,
     isEndDoubted: false,
-    feedFailures: 0,
     isAnswered: false,
   }
   let planned = false
@@ -52,10 +50,9 @@ export function createPeriodic(context: EngineContext, list: DeclaredFeed<Period
     list,
     isOneByOne: true,
     prepare,
-    ask(period) {
-      reads.guards.asking(period)
+    ask(period, state) {
       reads.undated.requesting(period)
-      return askPeriod(context, reads, period)
+      return askPeriod(context, reads, period, state)
     },
     replan() {
       planned = false
@@ -140,7 +137,12 @@ function createClockSource(
 const END_AGAIN_MS = DAY_MS
 
 /** Requests a period's next page. Updates `reads` with what the outcome shows. */
-function askPeriod(context: EngineContext, reads: PeriodReads, period: Segment): Asking {
+function askPeriod(
+  context: EngineContext,
+  reads: PeriodReads,
+  period: Segment,
+  { guard, failures }: ListState,
+): Asking {
   const { list } = reads
   const { feed } = list
   const { clock, options } = context
@@ -158,17 +160,13 @@ function askPeriod(context: EngineContext, reads: PeriodReads, period: Segment):
   const reportEnd = () => context.runs.fail(list, endParameterError(options.accessLogEndParameter))
   return {
     request: { route: feed.list.path, path: feed.list.path, query },
-    ...attemptsOfPage({
-      isTimed: context.schedule.isTimed,
-      isPart: !context.schedule.isTimed && period.attempts > 0,
-      failures: period.attempts + reads.feedFailures,
-    }),
+    isPart: !context.schedule.isTimed && period.attempts > 0,
     answer(value, reply) {
       resolveUnread(context, list, period)
-      reads.feedFailures = 0
+      failures.end()
       reads.isAnswered = true
-      const steps = periodSteps(context, reads, isEndIgnored)
-      if (!applyPage(context, { list, query, segment: period }, { value, reply }, steps)) {
+      const page = listPage(context, list, { query, segment: period }, { value, reply })
+      if (!applyPeriodPage(context, reads, page, { guard, isEndIgnored })) {
         reads.endIgnoredAt = clock.elapsed()
         reportEnd()
       } else if (isEndDoubted) {
@@ -188,8 +186,8 @@ function askPeriod(context: EngineContext, reads: PeriodReads, period: Segment):
       } else handleRefusal(context, list, status, message)
     },
     failed(error) {
-      reads.feedFailures += 1
-      narrowPeriod(context, reads, period, error)
+      failures.note(period)
+      narrowPeriod(context, reads, period, { error, feedFailures: failures.count() })
     },
   }
 }
@@ -215,9 +213,9 @@ function periodRefusedError(parameter: string, message: string): ResourceError {
 /** Carries out the step that `stepAfterFailedPeriodPage` chooses, so that one bad entry does not make a month unreadable. */
 function narrowPeriod(
   context: EngineContext,
-  { list, feedFailures, isAnswered }: PeriodReads,
+  { list, isAnswered }: PeriodReads,
   period: Segment,
-  error: ParleyError,
+  { error, feedFailures }: { error: ParleyError; feedFailures: number },
 ): void {
   const { segments } = context.store
   const attempts = period.attempts + 1

@@ -7,9 +7,9 @@ import { scaled, usualIntervalMs } from '../../context/intervals.ts'
 import type { Job, Source } from '../../context/job.ts'
 import { backOff } from '../../due/back-off.ts'
 import { keyOf } from '../../parse/key.ts'
-import { storePage } from '../apply-page.ts'
+import { createPageGuard } from '../page-guard.ts'
 import { refusalError } from '../refusals.ts'
-import { storingSteps } from './page.ts'
+import { storeListed } from './page.ts'
 
 /**
  * Reads the newest end of a list of keys between two passes over the whole list. It is read at the list's usual
@@ -28,12 +28,11 @@ export function createNewestKeys(
   let underWay = false
   let endedAt = Number.NEGATIVE_INFINITY
   let cursor: Query | null = null
-  const asked = new Set<string>()
-  const steps = storingSteps(context, list)
+  let guard = createPageGuard()
 
   const end = () => {
     cursor = null
-    asked.clear()
+    guard = createPageGuard()
     endedAt = server.now()
   }
 
@@ -59,6 +58,7 @@ export function createNewestKeys(
   const job = (): Job => {
     const query = cursor ?? {}
     const [pass] = store.segments.of(id, '')
+    guard.asking(cursor)
     return {
       ...where,
       expected: feed.expected,
@@ -70,14 +70,9 @@ export function createNewestKeys(
           .flatMap(item => keyOf(item, feed.keyFields) ?? [])
           .filter(key => !isKnown(key))
         const [now] = store.segments.of(id, '')
-        if (now) storePage({ page, reply, segment: now }, steps)
-        const next = JSON.stringify(page.next)
-        if (newKeys.length === 0 || page.next === null || asked.has(next)) {
-          end()
-          return
-        }
-        asked.add(next)
-        cursor = page.next
+        if (now) storeListed(context, list, { page, reply, segment: now })
+        if (newKeys.length === 0 || page.next === null || guard.repeats(page.next)) end()
+        else cursor = page.next
       },
       refused(status, message) {
         throw refusalError(status, message)

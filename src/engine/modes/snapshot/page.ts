@@ -6,7 +6,6 @@ import { type DeclaredFeed, feedNamed, ITEM_FEEDS } from '../../../catalog/feeds
 import type { ParsedItem } from '../../../declare/parsed-item.ts'
 import type { SnapshotFeed } from '../../../declare/resource.ts'
 import type { ResourceName } from '../../../declare/resource-names.ts'
-import type { StoredItem } from '../../../store/rows/write-items.ts'
 import { NO_PASS, type Segment, SIZE_CHANGED } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import type { Batches } from '../../context/job.ts'
@@ -14,18 +13,11 @@ import { endAbsences, endSuspicions } from '../../deletions/denial.ts'
 import { endProbes } from '../../deletions/probe-later.ts'
 import { forgetUnlisted } from '../../deletions/unlisted.ts'
 import { demandUnknownFields } from '../../follow-ups/relations.ts'
-import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
+import { writeRows } from '../../follow-ups/write.ts'
 import { keyOf } from '../../parse/key.ts'
-import { type ListPage, type PageSteps, type StoringSteps, segmentAfterPage } from '../apply-page.ts'
-import {
-  fruitlessPagesError,
-  isFruitless,
-  type LoopGuards,
-  NOT_FAILED,
-  restartPass,
-  segmentToRestart,
-} from '../pass.ts'
-import { putOffList } from '../put-off.ts'
+import { continuePass, type ListPage, requireParsed, segmentAfterPage } from '../apply-page.ts'
+import type { PageGuard } from '../page-guard.ts'
+import { restartPass, segmentToRestart } from '../pass.ts'
 import { dayAgo, endPass } from './pass-end.ts'
 
 /** What all requests of a list share. */
@@ -35,9 +27,6 @@ export interface SnapshotReads extends DeclaredFeed<SnapshotFeed> {
    * show.
    */
   unlimited: Set<string>
-  guards: LoopGuards
-  /** Scopes that have failed since the list was last answered, and that had not failed before. */
-  failing: Set<string>
   /** By scope: the reading time of passes that this process began. */
   durations: Map<string, PassDuration>
 }
@@ -61,47 +50,42 @@ interface ListedKey {
 }
 
 /**
- * `findMissingRows` only notes the keys that a page shows, and returns whether no earlier page of the pass has shown one
- * of them. The end of the pass finds the missing rows. `advance` returns the batches of `endPass` after the first, which
- * runs in the transaction of the final page.
+ * Stores a page (`apply-page.ts` says why in this order). The end of the pass finds the missing rows; a page only notes
+ * the keys that it shows. Returns the batches of `endPass` after the first, which runs in the transaction of the final
+ * page.
  */
-export function snapshotSteps(
+export function applySnapshotPage(
   context: EngineContext,
   reads: SnapshotReads,
-): PageSteps<Listed, boolean, Batches | undefined> {
+  read: ListPage,
+  guard: PageGuard,
+): Batches | undefined {
   const { resource, id, feed } = reads
-  return {
-    ...storingSteps(context, reads),
-    findMissingRows({ page, parsed, segment: { scope } }) {
-      const keys = parsed.keys.map(({ key }) => key)
-      if (isOfRows(feed)) endProbes(context, { resource, probe: `${id}.probe`, scope }, keys)
-      const added = keys.filter(key => context.store.seen.note(id, scope, key))
-      if (keys.length < page.items.length) context.store.seen.noteUnnamed(id, scope)
-      return added.length > 0
-    },
-    advance: (read, hasNew) => advance(context, reads, read, hasNew),
-  }
+  const { scope } = read.segment
+  const keys = storeListed(context, reads, read)
+  if (isOfRows(feed)) endProbes(context, { resource, probe: `${id}.probe`, scope }, keys)
+  const added = keys.filter(key => context.store.seen.note(id, scope, key))
+  if (keys.length < read.page.items.length) context.store.seen.noteUnnamed(id, scope)
+  return advance(context, reads, read, { guard, hasNew: added.length > 0 })
 }
 
-export function storingSteps(context: EngineContext, list: DeclaredFeed<SnapshotFeed>): StoringSteps<Listed> {
+/** Stores what a page lists, with its follow-ups. Returns the keys. */
+export function storeListed(
+  context: EngineContext,
+  list: DeclaredFeed<SnapshotFeed>,
+  read: ListPage,
+): string[] {
   const { resource, feed } = list
-  return {
-    parse: read => parse(context, list, read),
-    countOf: ({ keys }) => keys.length,
-    storeRows({ parsed: { rows, keys }, reply, segment }): readonly StoredItem[] {
-      if (isOfRows(feed)) {
-        const options = { ticket: reply.ticket, now: context.now() }
-        return storeRows(context, resource, feed.table, rows, options)
-      }
-      if (feed.lists === 'rows') addMembers(context, list, segment, keys)
-      return []
-    },
-    writeFollowUps({ parsed: { keys }, segment }, stored) {
-      writeFollowUps(context, feed.table, stored, feed.followUps)
-      demandUnknownFields(context, list, segment.scope, stored)
-      if (feed.lists === 'keys') readListed(context, resource, feed, keys)
-    },
-  }
+  const { page, reply, segment } = read
+  const { rows, keys } = parse(context, list, read)
+  requireParsed(page, keys)
+  if (isOfRows(feed)) {
+    const options = { ticket: reply.ticket, now: context.now() }
+    const stored = writeRows(context, resource, feed.table, rows, options, feed.followUps)
+    demandUnknownFields(context, list, segment.scope, stored)
+  } else if (feed.lists === 'rows') addMembers(context, list, segment, keys)
+  if (feed.lists === 'keys') readListed(context, resource, feed, keys)
+  return keys.map(({ key }) => key)
 }
 
 /** Whether each item is the payload of a row, and not only a key or a membership. */
@@ -210,36 +194,31 @@ function advance(
   context: EngineContext,
   reads: SnapshotReads,
   { page: read, segment }: ListPage,
-  hasNew: boolean,
+  { guard, hasNew }: { guard: PageGuard; hasNew: boolean },
 ): Batches | undefined {
   const { segments } = context.store
-  const { guards } = reads
   const { beyond } = read
   const isBeyond = beyond && hasNew && showsMore(context, reads, { ...read, scope: segment.scope })
   const page = isBeyond ? { ...read, next: beyond } : read
-  const pass = { ...segment, ...(isFruitless({ next: page.next, hasNew }) ? {} : NOT_FAILED) }
-  const limit = largerLimit(page, pass, reads.unlimited)
-  const totalSize = sizeAfterPage(pass, page)
-  const resized = totalSize === SIZE_CHANGED
-  const ms = readingMs(context, reads, pass)
+  const limit = largerLimit(page, segment, reads.unlimited)
+  const totalSize = sizeAfterPage(segment, page)
+  const ms = readingMs(context, reads, segment)
   const reached: Segment = {
-    ...segmentAfterPage(pass, page, page.items.length),
+    ...segmentAfterPage(segment, page, { rows: page.items.length, hasNew }),
     totalSize,
-    passMs: page.next === null && ms !== undefined ? Math.round(ms) : pass.passMs,
+    passMs: page.next === null && ms !== undefined ? Math.round(ms) : segment.passMs,
   }
   if (limit !== undefined) {
     // `attempts` stays. Otherwise it would start from 0 after each restart, even if all pages of this size fail.
-    segments.save({ ...pass, ...NO_PASS, attempts: segment.attempts, query: { limit } })
-  } else if (resized && pass.restarts < MOST_RESIZES) {
-    segments.save({ ...segmentToRestart(pass), query: pass.query })
+    segments.save({ ...reached, ...NO_PASS, attempts: segment.attempts, query: { limit } })
+  } else if (totalSize === SIZE_CHANGED && segment.restarts < MOST_RESIZES) {
+    segments.save({ ...segmentToRestart(reached), query: segment.query })
   } else if (page.next === null) {
     return endList(context, reads, reached)
-  } else if (guards.repeats(pass, page.next)) {
-    restartPass(segments, pass, 'repeated', { query: pass.query })
-  } else if (guards.isStuck(pass, { next: page.next, hasNew })) {
-    putOffList(context, reads, reached, fruitlessPagesError())
   } else {
-    segments.save(reached)
+    continuePass(context, reads, { reached, guard, hasNew }, () =>
+      restartPass(segments, reached, 'repeated', { query: segment.query }),
+    )
   }
   return undefined
 }

@@ -7,10 +7,10 @@ import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import type { Batches, Source } from '../../context/job.ts'
 import { createPlanInBatches } from '../../scheduler/batch-plan.ts'
-import { applyPage } from '../apply-page.ts'
-import { type Asking, createListSources } from '../lists.ts'
-import { attemptsOfPage, stepAfterFailedPass } from '../narrowing.ts'
-import { createLoopGuards, isCursorRefusal, NOT_FAILED, restartPass } from '../pass.ts'
+import { listPage } from '../apply-page.ts'
+import { type Asking, createListSources, type ListState } from '../lists.ts'
+import { stepAfterFailedPass } from '../narrowing.ts'
+import { isCursorRefusal, NOT_FAILED, restartPass } from '../pass.ts'
 import { putOffList } from '../put-off.ts'
 import { handleRefusal } from '../refusals.ts'
 import {
@@ -20,7 +20,7 @@ import {
   type ScopeRefusal,
   scopeHistory,
 } from '../refused-scope.ts'
-import { type PassDuration, type SnapshotReads, snapshotSteps } from './page.ts'
+import { applySnapshotPage, type PassDuration, type SnapshotReads } from './page.ts'
 import { forgetSeen } from './pass-end.ts'
 
 /**
@@ -34,9 +34,8 @@ export function createSnapshot(
 ): Source[] {
   const { store, backoffs } = context
   const { id, feed } = list
-  const guards = createLoopGuards(context.schedule)
   const durations = new Map<string, PassDuration>()
-  const reads = { ...list, unlimited: new Set<string>(), failing: new Set<string>(), guards, durations }
+  const reads = { ...list, unlimited: new Set<string>(), durations }
   /** The scopes of which a page is requested. */
   const requested = new Set<string>()
   let scopes: Scopes | undefined
@@ -71,11 +70,10 @@ export function createSnapshot(
     list,
     prepare,
     mayTake: pass => scopes?.asked.has(pass.scope) === true && mayBegin(pass),
-    ask(pass) {
+    ask(pass, state) {
       requested.add(pass.scope)
-      guards.asking(pass)
       if (pass.cursor === null) durations.set(pass.scope, { ms: 0, at: context.clock.elapsed() })
-      return { ...askPage(context, reads, pass), over: () => void requested.delete(pass.scope) }
+      return { ...askPage(context, reads, pass, state), over: () => void requested.delete(pass.scope) }
     },
     replan() {
       scopes = undefined
@@ -107,7 +105,12 @@ function updateScopes({ store, backoffs }: EngineContext, id: string, { scope }:
 }
 
 /** Requests the next page of a pass. */
-function askPage(context: EngineContext, reads: SnapshotReads, pass: Segment): Asking {
+function askPage(
+  context: EngineContext,
+  reads: SnapshotReads,
+  pass: Segment,
+  { guard, failures }: ListState,
+): Asking {
   const { id, feed } = reads
   const { scope } = pass
   const query = {
@@ -119,21 +122,12 @@ function askPage(context: EngineContext, reads: SnapshotReads, pass: Segment): A
   return {
     scope,
     request: { route: feed.list.path, path: fillPath(feed.list.path, { scope }), query },
-    ...attemptsOfPage({
-      isTimed: context.schedule.isTimed,
-      isPart: false,
-      failures: pass.attempts + reads.failing.size,
-    }),
     answer(value, reply) {
-      reads.failing.clear()
+      failures.end()
       // The other scopes have waited for this one.
       if (context.backoffs.hasFailed(id, '')) context.store.segments.retryNow(id)
-      rest = applyPage(
-        context,
-        { list: reads, query, segment: pass },
-        { value, reply },
-        snapshotSteps(context, reads),
-      )
+      const page = listPage(context, reads, { query, segment: pass }, { value, reply })
+      rest = applySnapshotPage(context, reads, page, guard)
     },
     afterwards: () => rest,
     refused(status, message) {
@@ -145,7 +139,11 @@ function askPage(context: EngineContext, reads: SnapshotReads, pass: Segment): A
       else if (feed.scope && meaning === 'unavailable') handleUnavailable(context, pass, refusal, of)
       else handleRefusal(context, reads, status, message)
     },
-    failed: error => failPass(context, reads, { pass, limit: Number(query['limit'] ?? 0), error }),
+    failed(error) {
+      if (pass.attempts === 0) failures.note(pass)
+      const failed = { pass, limit: Number(query['limit'] ?? 0), error, listFailures: failures.count() }
+      failPass(context, reads, failed)
+    },
   }
 }
 
@@ -164,14 +162,18 @@ const FAILING_SCOPES = 3
 function failPass(
   context: EngineContext,
   reads: SnapshotReads,
-  { pass, limit, error }: { pass: Segment; limit: number; error: ParleyError },
+  {
+    pass,
+    limit,
+    error,
+    listFailures,
+  }: { pass: Segment; limit: number; error: ParleyError; listFailures: number },
 ): void {
   const { backoffs, schedule } = context
-  const { id, failing } = reads
+  const { id } = reads
   const attempts = pass.attempts + 1
   const next = stepAfterFailedPass({ attempts, limit, code: error.code, mayPass: schedule.isTimed })
-  if (pass.attempts === 0) failing.add(pass.scope)
-  if (schedule.isTimed && (failing.size >= FAILING_SCOPES || backoffs.hasFailed(id, '')))
+  if (schedule.isTimed && (listFailures >= FAILING_SCOPES || backoffs.hasFailed(id, '')))
     backoffs.failed(id, '')
   if (next.step === 'wait') putOffList(context, reads, pass, error)
   else {

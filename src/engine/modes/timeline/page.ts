@@ -14,21 +14,12 @@ import { endProbes, type MissingRow, probeLater } from '../../deletions/probe-la
 import { isHead } from '../../due/segment-conditions.ts'
 import { wantSegment } from '../../due/wants.ts'
 import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
-import { type PageSteps, type ParsedPage, segmentAfterPage } from '../apply-page.ts'
+import { continuePass, type ListPage, requireParsed, segmentAfterPage } from '../apply-page.ts'
 import { isAskable } from '../keys/key-requests.ts'
 import { isNarrowest, limitAfter } from '../narrowing.ts'
-import {
-  canCutAtEdge,
-  cutOff,
-  endPassOf,
-  fruitlessPagesError,
-  isFruitless,
-  type LoopGuards,
-  NOT_FAILED,
-  passOfRest,
-  recoverFromDeadCursor,
-} from '../pass.ts'
-import { putOffList, resolveUnread } from '../put-off.ts'
+import type { PageGuard } from '../page-guard.ts'
+import { canCutAtEdge, cutOff, endPassOf, passOfRest, recoverFromDeadCursor } from '../pass.ts'
+import { resolveUnread } from '../put-off.ts'
 import { baseQuery, fullLimit, hasSmallerPages, isUnbounded, nextMillisecond } from './query.ts'
 import { tileByAge } from './tiling.ts'
 
@@ -37,61 +28,49 @@ export interface TimelineWork {
   list: DeclaredFeed<TimelineFeed>
   /** The query of the pass, without its cursor. */
   base: Query
-  guards: LoopGuards
+  guard: PageGuard
   /** Segments with a request in flight, which must stay as they are. */
   underWay: ReadonlySet<number>
 }
 
-/** `advance` returns whether the pass made progress. It makes none if the API ignores bounds and repeats rows. */
-export function timelineSteps(
-  context: EngineContext,
-  work: TimelineWork,
-): PageSteps<readonly ParsedItem[], Edge, boolean> {
+/**
+ * Stores a page (`apply-page.ts` says why in this order). Returns whether the pass made progress. It makes none if the
+ * API ignores bounds and repeats rows.
+ */
+export function applyTimelinePage(context: EngineContext, work: TimelineWork, read: ListPage): boolean {
+  const { page, reply, segment } = read
   const { resource, id, feed } = work.list
-  return {
-    parse({ page }) {
-      const parse = context.parsing.parser(feed.table)
-      const report = context.parsing.report(work.list, '')
-      return page.items.flatMap(item => parse(item, report) ?? [])
-    },
-    countOf: parsed => parsed.length,
-    storeRows({ parsed, reply, segment }) {
-      const options = { ticket: reply.ticket, now: context.now() }
-      const stored = storeRows(context, resource, feed.table, parsed, options)
-      if (segment.listedAt !== null) noteArrivals(context, work, stored)
-      noteUndated(context, work.list, parsed)
-      return stored
-    },
-    writeFollowUps(_, stored) {
-      writeFollowUps(context, feed.table, stored, feed.followUps)
-    },
-    findMissingRows(read) {
-      const edge = passEdge(work, read)
-      endProbes(context, { resource, probe: `${id}.probe`, scope: '' }, [...edge.seen])
-      context.missedRows.note(read.segment.id, denyMissing(context, work, edge, read.reply))
-      return edge
-    },
-    advance: (read, edge) => advance(context, work, read, edge),
-  }
+  const parse = context.parsing.parser(feed.table)
+  const report = context.parsing.report(work.list, '')
+  const items = page.items.flatMap(item => parse(item, report) ?? [])
+  requireParsed(page, items)
+  const options = { ticket: reply.ticket, now: context.now() }
+  const stored = storeRows(context, resource, feed.table, items, options)
+  if (segment.listedAt !== null) noteArrivals(context, work, stored)
+  noteUndated(context, work.list, items)
+  writeFollowUps(context, feed.table, stored, feed.followUps)
+  const edge = passEdge(work, read, items)
+  endProbes(context, { resource, probe: `${id}.probe`, scope: '' }, [...edge.seen])
+  context.missedRows.note(segment.id, denyMissing(context, work, edge, reply))
+  return advance(context, work, read, edge)
 }
 
 function advance(
   context: EngineContext,
   work: TimelineWork,
-  { segment, page }: ParsedPage<readonly ParsedItem[]>,
+  { segment, page }: ListPage,
   edge: Edge,
 ): boolean {
   const { segments } = context.store
-  const { list, base } = work
+  const { list, base, guard } = work
+  const { hasNew } = edge
   // A span that cannot be divided counts as failed until it is read to its end, even if its first rows can be read.
   const isAlone = isNarrowest(segment.from, segment.to)
   const reached: Segment = {
-    ...segmentAfterPage(segment, page, page.items.length - edge.beyond),
-    ...(isAlone ? {} : { retryAt: null }),
+    ...segmentAfterPage(segment, page, { rows: page.items.length - edge.beyond, hasNew }),
+    ...(hasSmallerPages(list.feed, base) || isAlone ? { attempts: segment.attempts } : {}),
+    retryAt: isAlone ? segment.retryAt : null,
     query: base,
-    ...(hasSmallerPages(list.feed, base) || isAlone || isFruitless({ next: page.next, hasNew: edge.hasNew })
-      ? {}
-      : NOT_FAILED),
     edgeAt: edge.reached,
     edgeKeys: edge.keysAtEdge,
   }
@@ -100,16 +79,16 @@ function advance(
   if (edge.isEnd) endTimelinePass(context, work, reached)
   else if (limit > Number(base['limit']) && edge.reached !== null && canCutAtEdge(reached))
     enlargePages(context, list.feed, reached, { at: edge.reached, limit })
-  else if (work.guards.repeats(segment, page.next)) recoverFromDeadCursor(segments, reached, 'repeated')
-  else if (work.guards.isStuck(segment, { next: page.next, hasNew: edge.hasNew }))
-    putOffList(context, list, reached, fruitlessPagesError())
   else if (edge.reached !== null && edge.reached > (segment.from ?? '') && context.schedule.isLong(segment)) {
     const rest = cutOff(segments, reached, edge.reached)
     // The rest belongs to the current pass of the newest segment, so it is due at once, even if it was listed recently.
     const { passStartedAt, passRound } = segment
     segments.save({ ...rest, passStartedAt, passRound })
     markFresh(context, list, segment)
-  } else segments.save(reached)
+  } else
+    continuePass(context, list, { reached, guard, hasNew }, () =>
+      recoverFromDeadCursor(segments, reached, 'repeated'),
+    )
   return edge.isEnd || (canCutAtEdge(reached) && reached.edgeAt !== segment.edgeAt)
 }
 
@@ -149,13 +128,12 @@ function noteArrivals(
 
 function endTimelinePass(
   context: EngineContext,
-  { list, base, underWay, guards }: TimelineWork,
+  { list, base, underWay }: TimelineWork,
   reached: Segment,
 ): void {
   const { store, schedule, log } = context
   endPassOf(store.segments, reached)
   if (reached.from === null) noteUnboundedPass(context, list, isUnbounded(list.feed, base))
-  guards.ended(reached)
   const againMs = context.missedRows.passEnded(reached.id)
   if (againMs !== undefined) wantSegment(context, reached, againMs)
   if (isHead(reached, context.server.now())) markFresh(context, list, reached)
@@ -203,7 +181,8 @@ interface Edge {
  */
 function passEdge(
   { list: { feed }, base }: TimelineWork,
-  { segment, parsed: items, page }: ParsedPage<readonly ParsedItem[]>,
+  { segment, page }: ListPage,
+  items: readonly ParsedItem[],
 ): Edge {
   const [timeIndex, keyIndex] = [columnAt(feed.table, feed.time), keyAt(feed.table)]
   const times = items.flatMap(({ cells }) => (typeof cells[timeIndex] === 'string' ? [cells[timeIndex]] : []))

@@ -5,14 +5,14 @@ import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import type { Source } from '../../context/job.ts'
 import { dueSegments } from '../../due/due.ts'
-import { applyPage } from '../apply-page.ts'
+import { listPage } from '../apply-page.ts'
 import { createListSources, type ListMode } from '../lists.ts'
-import { attemptsOfPage, FAILURES_OF_ONE_PAGE, isNarrowest } from '../narrowing.ts'
-import { createLoopGuards, cutOff, isCursorRefusal, recoverFromDeadCursor, splitPass } from '../pass.ts'
+import { FAILURES_OF_ONE_PAGE, isNarrowest } from '../narrowing.ts'
+import { cutOff, isCursorRefusal, recoverFromDeadCursor, splitPass } from '../pass.ts'
 import { handleRefusal } from '../refusals.ts'
 import { nextCut } from './cuts.ts'
 import { narrowSpan } from './failed-span.ts'
-import { isUnboundedPassDue, timelineSteps } from './page.ts'
+import { applyTimelinePage, isUnboundedPassDue } from './page.ts'
 import { baseQuery, hasSmallerPages, unboundedQuery } from './query.ts'
 
 /**
@@ -22,46 +22,28 @@ import { baseQuery, hasSmallerPages, unboundedQuery } from './query.ts'
  * read, `audit` segments that are read again.
  */
 export function createTimeline(context: EngineContext, list: DeclaredFeed<TimelineFeed>): Source[] {
-  const { store, schedule } = context
+  const { store } = context
   const { id, feed } = list
-  const guards = createLoopGuards(context.schedule)
-  /** By segment: failures since a page of any segment was last answered. */
-  const failures = new Map<number, number>()
-  /**
-   * The failures that count against the list. In a backfill, several spans may be divided at the same time. Their
-   * failures say nothing about the list until one of them has failed too often.
-   */
-  const feedFailures = (): number => {
-    const counts = [...failures.values()]
-    const most = Math.max(0, ...counts)
-    const isOfList = schedule.isTimed || most > FAILURES_OF_ONE_PAGE
-    return isOfList ? counts.reduce((sum, count) => sum + count, 0) : most
-  }
   const splitter = createPassSplitter(context, list)
 
-  const ask: ListMode['ask'] = (asked, underWay) => {
+  const ask: ListMode['ask'] = (asked, { guard, underWay, failures }) => {
     // A split may have moved the older part of this pass to another segment while the request was in flight.
     const current = () => store.segments.find(asked.id) ?? asked
     const base =
       asked.query ??
       (isUnboundedPassDue(context, list, asked) ? unboundedQuery(feed) : baseQuery(feed, asked))
     const query = { ...base, ...asked.cursor }
-    guards.asking(asked)
     splitter.noteStart(asked)
     return {
       request: { route: feed.list.path, path: feed.list.path, query },
-      ...attemptsOfPage({
-        isTimed: schedule.isTimed,
-        isPart: hasSmallerPages(feed, base),
-        failures: asked.attempts + feedFailures(),
-      }),
+      isPart: hasSmallerPages(feed, base),
       answer(value, reply) {
         const segment = { ...current(), wantedAt: asked.wantedAt }
-        const steps = timelineSteps(context, { list, base, guards, underWay })
-        if (applyPage(context, { list, query, segment }, { value, reply }, steps)) {
+        const page = listPage(context, list, { query, segment }, { value, reply })
+        if (applyTimelinePage(context, { list, base, guard, underWay }, page)) {
           // The whole list had failed and can be read again, so no row of the other segments was at fault.
-          if (feedFailures() > FAILURES_OF_ONE_PAGE) store.segments.retryWhole(id)
-          failures.clear()
+          if (failures.count() > FAILURES_OF_ONE_PAGE) store.segments.retryWhole(id)
+          failures.end()
         }
         splitter.notePage(segment)
       },
@@ -72,9 +54,8 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
       failed(error) {
         const segment = current()
         // A span that cannot be divided fails because of a row, which says nothing about the list.
-        if (!isNarrowest(segment.from, segment.to))
-          failures.set(segment.id, (failures.get(segment.id) ?? 0) + 1)
-        narrowSpan(context, { list, segment, base, error, feedFailures: feedFailures() })
+        if (!isNarrowest(segment.from, segment.to)) failures.note(segment)
+        narrowSpan(context, { list, segment, base, error, feedFailures: failures.count() })
       },
       over: splitter.over,
     }
