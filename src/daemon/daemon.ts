@@ -40,6 +40,7 @@ import { livenessProblem, readinessProblem } from './readiness.ts'
 import {
   isAccessLost,
   KEY_REFUSED,
+  type Recovery,
   recoveryFrom,
   type SessionEnd,
   type SessionsBefore,
@@ -99,8 +100,12 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
   let hooks: HookWatch | undefined
   const opened = new Set<string>()
   serviceManager.watchdog(() => stuck(current) === undefined)
-  let hasStarted = false
-  let before: SessionsBefore = { wasAnsweredBefore: false, isKeyTrusted: false, timesLost: 0 }
+  let before: SessionsBefore = {
+    hasStarted: false,
+    wasAnsweredBefore: false,
+    isKeyTrusted: false,
+    timesLost: 0,
+  }
   try {
     // The lock comes before the server. When another daemon runs, this one fails at the lock and does not warn about
     // the taken port.
@@ -126,16 +131,11 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
         next: reloads.next(),
         before,
       })
-      hasStarted ||= end.hasStarted
       before = sessionsUntil(end)
-      if (end.error === undefined) {
-        if (!stop.aborted) reloads.take(log)
-        continue
-      }
-      const recovery = recoveryFrom({ ...end, error: end.error, hasStarted })
+      const { recovery } = end
+      if (end.error === undefined && !stop.aborted) reloads.take(log)
       if (recovery.kind === 'end') throw end.error
       if (recovery.kind === 'continue') continue
-      current.state = waitingState(clock, recovery, current.state)
       const reason = reasonOfState(current.state)
       log.error('The daemon waits and tries again', { reason, wait_ms: recovery.ms, error: end.error })
       const isKeyTrusted = await waitForNextSession(recovery, { parts, current, reloads, log })
@@ -228,9 +228,12 @@ interface SessionWork {
   before: SessionsBefore
 }
 
-type SessionResult = Omit<SessionEnd, 'error'> & { error?: unknown }
+type SessionResult = SessionEnd & { recovery: Recovery }
 
-/** Opens the database, runs one session and closes everything. Errors are returned, not thrown. */
+/**
+ * Opens the database, runs one session and closes everything. Errors are returned, not thrown, with what follows. If the
+ * daemon waits, this is its state from then on.
+ */
 async function runSession({
   parts,
   current,
@@ -256,7 +259,7 @@ async function runSession({
     app = await openApp({ settings, clock, log, ...work })
     opened.add(path)
   } catch (error) {
-    return { error, hasStarted: false, wasAnswered: false, ...before }
+    return conclude({ error, wasAnswered: false, ...before }, clock, current)
   }
   const wasAnsweredBefore = before.wasAnsweredBefore || app.store.state.wasEverAnswered()
   const wasLost = before.timesLost > 0
@@ -319,11 +322,16 @@ async function runSession({
   const wasAnswered = session.progress().accepted > 0
   const isKeyTrusted = before.isKeyTrusted || wasAnswered
   const timesLost = isAccessLost(error) ? (wasAnswered ? 1 : before.timesLost + 1) : 0
-  const end = { error, hasStarted: true, wasAnswered, wasAnsweredBefore, isKeyTrusted, timesLost }
-  const after = stateAfter(clock, end, { stop, before: current.state })
-  const lost = accessLossNote(after, end, chosenResources(settings))
+  const end = conclude(
+    { error, hasStarted: true, wasAnswered, wasAnsweredBefore, isKeyTrusted, timesLost },
+    clock,
+    current,
+  )
+  const isWaiting = !stop.aborted && end.recovery.kind === 'wait'
+  const after = isWaiting ? current.state : stoppedState(clock, stop.aborted ? undefined : error)
+  const lost = isWaiting && accessLossNote(after, error, chosenResources(settings))
   // Both writes fail on a full disk. The log and the status server still report the state.
-  if (after) await note(after).catch(() => undefined)
+  if (stop.aborted || end.recovery.kind !== 'continue') await note(after).catch(() => undefined)
   if (lost) await app.store.transaction(() => app.store.gates.set([lost])).catch(() => undefined)
   delete current.app
   delete current.session
@@ -331,29 +339,21 @@ async function runSession({
   return end
 }
 
+function conclude(end: SessionEnd, clock: Clock, current: CurrentState): SessionResult {
+  const recovery = recoveryFrom(end)
+  if (recovery.kind === 'wait') current.state = waitingState(clock, recovery, current.state)
+  return { ...end, recovery }
+}
+
 /** What `sync_status` shows while the daemon waits for a new key or for access; undefined in all other cases. */
 function accessLossNote(
-  state: DaemonState | undefined,
-  { error }: SessionResult,
+  { since, until }: DaemonState,
+  error: unknown,
   resources: readonly ResourceName[],
 ): Gate | undefined {
   const isRefused = error instanceof StopError && error.exitStatus === EXIT_STATUS.refused
-  if (!isRefused || state?.state !== 'waiting' || state.until === null) return undefined
-  const { since, until } = state
+  if (!isRefused || until === null) return undefined
   return { what: API_GATE, kind: 'refused', reason: reasonWithHint(error), since, until, resources, tries: 0 }
-}
-
-/** The daemon's state after a session; undefined when the next session starts at once. */
-function stateAfter(
-  clock: Clock,
-  end: SessionEnd,
-  { stop, before }: { stop: AbortSignal; before: DaemonState },
-): DaemonState | undefined {
-  if (stop.aborted) return stoppedState(clock)
-  if (end.error === undefined) return undefined
-  const recovery = recoveryFrom(end)
-  if (recovery.kind === 'continue') return undefined
-  return recovery.kind === 'wait' ? waitingState(clock, recovery, before) : stoppedState(clock, end.error)
 }
 
 function chosenResources({ sync }: ApiSettings): readonly ResourceName[] {

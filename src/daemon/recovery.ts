@@ -23,6 +23,7 @@ export type Recovery =
   | { kind: 'end' }
 
 export interface SessionEnd {
+  /** Undefined when the session ended to begin again with other settings. */
   error: unknown
   /** Whether this or an earlier session opened the database. */
   hasStarted: boolean
@@ -40,11 +41,12 @@ export interface SessionEnd {
 }
 
 /** What the end of a session passes on to the next one, also after a reload without an error. */
-export type SessionsBefore = Pick<SessionEnd, 'wasAnsweredBefore' | 'isKeyTrusted' | 'timesLost'>
+export type SessionsBefore = Omit<SessionEnd, 'error' | 'wasAnswered'>
 
 /** The input for the next session. Pure. */
-export function sessionsUntil(end: Omit<SessionEnd, 'error'> & { error?: unknown }): SessionsBefore {
+export function sessionsUntil(end: SessionEnd): SessionsBefore {
   return {
+    hasStarted: end.hasStarted,
     wasAnsweredBefore: end.wasAnswered || end.wasAnsweredBefore,
     isKeyTrusted: end.isKeyTrusted && !isKeyRefused(end.error),
     timesLost: end.timesLost,
@@ -62,6 +64,7 @@ const OF_OTHERS = ['database-busy', FOREIGN_OBJECT]
 /** Decides what the daemon does next. Pure. */
 export function recoveryFrom(end: SessionEnd): Recovery {
   const { error, hasStarted, wasAnswered } = end
+  if (error === undefined) return { kind: 'continue' }
   if (!(error instanceof StopError)) return { kind: 'end' }
   const wait = (ms = MINUTE_MS): Recovery => ({
     kind: 'wait',

@@ -195,7 +195,12 @@ describe('the recovery from a failed session', () => {
     ['a refusal after an answer, and then a session without one', ['answered', 'refused', 'silent'], false],
     ['an answer after a refusal', ['answered', 'refused', 'answered'], true],
   ])('after %s, a refusal of the key is waited out: %s', (_, sessions, expected) => {
-    let before: SessionsBefore = { wasAnsweredBefore: false, isKeyTrusted: false, timesLost: 0 }
+    let before: SessionsBefore = {
+      hasStarted: false,
+      wasAnsweredBefore: false,
+      isKeyTrusted: false,
+      timesLost: 0,
+    }
     for (const session of sessions) {
       const wasAnswered = session === 'answered'
       const isKeyTrusted = before.isKeyTrusted || wasAnswered
