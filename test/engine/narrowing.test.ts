@@ -4,14 +4,13 @@ import { feedNamed } from '../../src/catalog/feeds.ts'
 import {
   aloneBackoffMs,
   FAILURES_OF_ONE_PAGE,
-  type FailedTimelinePage,
+  type FailedSpanPage,
   halves,
   isNarrowest,
   limitAfter,
   MOST_FAILURES_IN_A_ROW,
   stepAfterFailedPage,
   stepAfterFailedPass,
-  stepAfterFailedPeriodPage,
 } from '../../src/engine/modes/narrowing.ts'
 import { baseQuery } from '../../src/engine/modes/timeline/query.ts'
 import { attemptsOf } from '../../src/engine/requests/attempts.ts'
@@ -19,7 +18,9 @@ import { attemptsOf } from '../../src/engine/requests/attempts.ts'
 const NOW = Date.parse('2026-03-04T12:00:00.000Z')
 const at = (ms: number) => new Date(NOW + ms).toISOString()
 
-const page = (more: Partial<FailedTimelinePage> = {}): FailedTimelinePage => ({
+const page = (more: Partial<FailedSpanPage> = {}): FailedSpanPage => ({
+  mode: 'timeline',
+  isAnswered: true,
   attempts: 1,
   limit: 100,
   code: 'server',
@@ -27,14 +28,14 @@ const page = (more: Partial<FailedTimelinePage> = {}): FailedTimelinePage => ({
   from: at(-8000),
   to: at(0),
   now: NOW,
-  feedFailures: 1,
+  listFailures: 1,
   rowsAgain: 0,
   pagesRead: 0,
   ...more,
 })
 
 describe('a failing page of a timeline', () => {
-  test.each<[string, Partial<FailedTimelinePage>, object]>([
+  test.each<[string, Partial<FailedSpanPage>, object]>([
     ['is asked for with a tenth of its rows', {}, { step: 'shrink', limit: 10 }],
     ['is then asked for with one row', { limit: 10 }, { step: 'shrink', limit: 1 }],
     ['is then cut in the middle of its span', { limit: 1 }, { step: 'cut', at: NOW - 4000, limit: 1 }],
@@ -60,7 +61,7 @@ describe('a failing page of a timeline', () => {
     ],
     [
       'without an upper end is not cut by the daemon while all else of the list fails too',
-      { limit: 1, to: null, attempts: 4, mayPass: true, feedFailures: FAILURES_OF_ONE_PAGE + 1 },
+      { limit: 1, to: null, attempts: 4, mayPass: true, listFailures: FAILURES_OF_ONE_PAGE + 1 },
       { step: 'wait' },
     ],
     [
@@ -99,7 +100,7 @@ describe('a failing page of a timeline', () => {
     ],
     [
       'is left alone where the feed answers nothing',
-      { limit: 1, feedFailures: MOST_FAILURES_IN_A_ROW + 1 },
+      { limit: 1, listFailures: MOST_FAILURES_IN_A_ROW + 1 },
       { step: 'wait' },
     ],
   ])('a failing page %s', (_, more, next) => {
@@ -124,7 +125,9 @@ describe('a failing page of a timeline', () => {
           steps += 1
         }
         expect(steps).toBeLessThan(70)
-        expect(isNarrowest(lower ?? null, upper ?? null) || lower === null).toBe(true)
+        expect(isNarrowest('timeline', { from: lower ?? null, to: upper ?? null }) || lower === null).toBe(
+          true,
+        )
       }),
     )
   })
@@ -138,22 +141,22 @@ describe('a failing page of a timeline', () => {
 })
 
 describe('a failing period of a log', () => {
-  const period = { attempts: 2, limit: 0, code: 'server', mayPass: true, isAnswered: true, feedFailures: 2 }
+  const period = { mode: 'periodic', attempts: 2, limit: 0, mayPass: true, listFailures: 2 } as const
   const HOUR = 3_600_000
   test.each<[string, object, object]>([
-    ['is cut in the middle', {}, { step: 'cut', at: NOW - HOUR / 2 }],
+    ['is cut in the middle', {}, { step: 'cut', at: NOW - HOUR / 2, limit: 1 }],
     ['is asked for once more first where that may help', { attempts: 1 }, { step: 'wait' }],
     ['waits where nothing else of the log was answered', { isAnswered: false }, { step: 'wait' }],
-    ['waits where the whole log fails', { feedFailures: FAILURES_OF_ONE_PAGE + 1 }, { step: 'wait' }],
+    ['waits where the whole log fails', { listFailures: FAILURES_OF_ONE_PAGE + 1 }, { step: 'wait' }],
     ['waits where the whole log is refused', { code: 'refused-403' }, { step: 'wait' }],
     [
       'is cut where the refusal has no stated meaning',
       { code: 'refused-410' },
-      { step: 'cut', at: NOW - HOUR / 2 },
+      { step: 'cut', at: NOW - HOUR / 2, limit: 1 },
     ],
     ['is stepped over where it is a minute', { from: at(-60_000) }, { step: 'step-over' }],
   ])('a failing period %s', (_, more, next) => {
-    expect(stepAfterFailedPeriodPage({ ...period, from: at(-HOUR), to: at(0), ...more })).toEqual(next)
+    expect(stepAfterFailedPage(page({ ...period, from: at(-HOUR), ...more }))).toEqual(next)
   })
 })
 

@@ -40,26 +40,39 @@ export interface ListState {
   failures: ListFailures
 }
 
+export type ListFailures = ReturnType<typeof createListFailures>
+
+/** More failures close a list. The scopes of a list are not narrowed, so fewer failures suffice. */
+const MOST_FAILURES = {
+  timeline: FAILURES_OF_ONE_PAGE,
+  periodic: FAILURES_OF_ONE_PAGE,
+  snapshot: 2,
+  singleton: 0,
+}
+
 /** The failed requests of a list since it was last answered. */
-export interface ListFailures {
-  note(segment: Segment): void
+function createListFailures(
+  { schedule: { isTimed }, backoffs }: EngineContext,
+  { id, feed }: DeclaredFeed<ListFeed>,
+) {
+  const bySegment = new Map<number, number>()
   /**
    * The failures that count against the list. In a backfill, several spans may be divided at the same time. Their
    * failures say nothing about the list until one of them has failed too often.
    */
-  count(): number
-  end(): void
-}
-
-function createListFailures({ isTimed }: { isTimed: boolean }): ListFailures {
-  const bySegment = new Map<number, number>()
+  const count = (): number => {
+    const counts = [...bySegment.values()]
+    const most = Math.max(0, ...counts)
+    const isOfList = isTimed || most > FAILURES_OF_ONE_PAGE
+    return isOfList ? counts.reduce((sum, failures) => sum + failures, 0) : most
+  }
   return {
-    note: ({ id }) => void bySegment.set(id, (bySegment.get(id) ?? 0) + 1),
-    count() {
-      const counts = [...bySegment.values()]
-      const most = Math.max(0, ...counts)
-      const isOfList = isTimed || most > FAILURES_OF_ONE_PAGE
-      return isOfList ? counts.reduce((sum, count) => sum + count, 0) : most
+    note: (segment: Segment) => void bySegment.set(segment.id, (bySegment.get(segment.id) ?? 0) + 1),
+    count,
+    /** In the daemon, a list of which many parts have failed waits, and one part tries for all. */
+    closeList() {
+      if (isTimed && (count() > MOST_FAILURES[feed.mode] || backoffs.hasFailed(id, '')))
+        backoffs.failed(id, '')
     },
     end: () => bySegment.clear(),
   }
@@ -80,7 +93,7 @@ export function createListSources(context: EngineContext, mode: ListMode): Sourc
   const where = { resource, feed: id }
   const lookMs = feed.mode === 'snapshot' && feed.scope ? LOOK_MS : 0
   const underWay = new Set<number>()
-  const failures = createListFailures(schedule)
+  const failures = createListFailures(context, list)
   /** By segment, the guard of its pass. */
   const guards = new Map<number, PageGuard>()
   const guardOf = ({ id, cursor }: Segment): PageGuard => {

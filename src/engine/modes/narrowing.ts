@@ -55,19 +55,24 @@ export interface FailedPage {
   mayPass: boolean
 }
 
-/** A page of a list in time order, with the span that its pass has not read. */
-export interface FailedTimelinePage extends FailedPage {
+/** A page of a timeline or of a log, with the span that its pass has not read. */
+export interface FailedSpanPage extends FailedPage {
+  mode: SpanMode
   /** The ends of the unread span; null for an open end. */
   from: string | null
   to: string | null
   now: number
-  /** Failures of the whole feed in a row, this one included. */
-  feedFailures: number
+  /** Failures of the whole list in a row, this one included. */
+  listFailures: number
+  /** False while no request of the list has succeeded, so that the whole list may be failing. */
+  isAnswered: boolean
   /** Rows that a pass with smaller pages reads again before it reaches this page. */
   rowsAgain: number
   /** Pages that the pass has read before this page. */
   pagesRead: number
 }
+
+type SpanMode = 'timeline' | 'periodic'
 
 export type StepAfterFailure =
   /** Request the same page after a wait. */
@@ -87,8 +92,11 @@ const LIMITS = [10, 1]
  */
 const MOST_SINGLE_ROWS = 3
 
-/** A span this short is not cut: a query adds 1 ms to its upper bound, so even 1 ms is queried as 2 ms. */
-const NARROWEST_MS = 2
+/**
+ * Spans of this length or shorter are not cut, and are stepped over when they cannot be read. A query of a timeline adds
+ * 1 ms to its upper bound, so even 1 ms is queried as 2 ms.
+ */
+const NARROWEST_MS: Readonly<Record<SpanMode, number>> = { timeline: 2, periodic: MINUTE_MS }
 
 /**
  * How far from its known end a span with an open end is cut. The newest span is cut at least this far after now. Each
@@ -103,54 +111,21 @@ const MOST_ROWS_AGAIN = 100
 /** The year 1. Years before 0 are written with a sign, so their text does not sort by time. */
 const EARLIEST_MS = Date.parse('0001-01-01T00:00:00.000Z')
 
-export function stepAfterFailedPage(page: FailedTimelinePage): StepAfterFailure {
-  if (!isOfThePage(page) || page.feedFailures > MOST_FAILURES_IN_A_ROW) return { step: 'wait' }
-  const isAlone = isNarrowest(page.from, page.to)
-  if (!isAlone && isTriedAgain(page)) return { step: 'wait' }
+export function stepAfterFailedPage(page: FailedSpanPage): StepAfterFailure {
+  if (!isOfThePage(page) || page.listFailures > MOST_FAILURES_IN_A_ROW) return { step: 'wait' }
+  const isAlone = isNarrowest(page.mode, page)
+  if (!isAlone && (isTriedAgain(page) || !page.isAnswered)) return { step: 'wait' }
   const smaller = LIMITS.find(other => other < page.limit)
   const isWorthIt = !isAlone || page.rowsAgain <= MOST_ROWS_AGAIN
   if (smaller !== undefined && isWorthIt) return { step: 'shrink', limit: smaller }
   if (isAlone) return { step: 'step-over' }
-  if (page.to === null && page.mayPass && page.feedFailures > FAILURES_OF_ONE_PAGE) return { step: 'wait' }
+  const isWholeList = page.mayPass && page.listFailures > FAILURES_OF_ONE_PAGE
+  if (isWholeList && (page.to === null || page.mode === 'periodic')) return { step: 'wait' }
   const at = cutAt(page)
   if (at === undefined) return { step: 'step-over' }
   const [larger = 1] = LIMITS
   return { step: 'cut', at, limit: page.pagesRead > MOST_SINGLE_ROWS ? larger : 1 }
 }
-
-/** A page of a log that is read in periods. */
-export interface FailedPeriodPage extends FailedPage {
-  from: string | null
-  to: string | null
-  /** Failures of the whole feed in a row, this one included. */
-  feedFailures: number
-  /** True when a request for a period has succeeded in this process. */
-  isAnswered: boolean
-}
-
-/** A period is requested in one request, whatever its number of rows. */
-export type StepAfterPeriodFailure =
-  | Extract<StepAfterFailure, { step: 'wait' | 'step-over' }>
-  | { step: 'cut'; at: number }
-
-/** A period is cut only if a period of the log was answered before. Otherwise the whole log may be failing. */
-export function stepAfterFailedPeriodPage({
-  from,
-  to,
-  isAnswered,
-  ...page
-}: FailedPeriodPage): StepAfterPeriodFailure {
-  const mostFailures = page.mayPass ? FAILURES_OF_ONE_PAGE : MOST_FAILURES_IN_A_ROW
-  if (from === null || to === null || !isOfThePage(page) || page.feedFailures > mostFailures)
-    return { step: 'wait' }
-  const [begin, end] = [Date.parse(from), Date.parse(to)]
-  if (end - begin <= SHORTEST_PERIOD_MS) return { step: 'step-over' }
-  if (!isAnswered || isTriedAgain(page)) return { step: 'wait' }
-  return { step: 'cut', at: Math.floor((begin + end) / 2) }
-}
-
-/** Periods of this length or shorter are not divided. */
-export const SHORTEST_PERIOD_MS = MINUTE_MS
 
 /** For a list that cannot be cut: it is read again from its top with smaller pages, once. */
 export function stepAfterFailedPass(
@@ -185,7 +160,7 @@ const isOfThePage = ({ code }: FailedPage) =>
 const isTriedAgain = ({ mayPass, attempts, code }: FailedPage) =>
   mayPass && attempts < 2 && code !== TOO_LARGE
 
-function cutAt({ attempts, now, ...bounds }: FailedTimelinePage): number | undefined {
+function cutAt({ attempts, now, ...bounds }: FailedSpanPage): number | undefined {
   const from = bounds.from === null ? null : Date.parse(bounds.from)
   const to = bounds.to === null ? null : Date.parse(bounds.to)
   const reach = Math.min(FIRST_REACH_MS * 4 ** attempts, LONGEST_REACH_MS)
@@ -198,21 +173,13 @@ function cutAt({ attempts, now, ...bounds }: FailedTimelinePage): number | undef
   return Math.floor((from + to) / 2)
 }
 
-/** Whether a span of a timeline cannot be divided further. */
-export function isNarrowest(from: string | null, to: string | null): boolean {
-  return spanMs(from, to) <= NARROWEST_MS
-}
-
-/** Spans of this length or shorter are stepped over when they cannot be read. */
-const STEPPED_OVER_MS = { timeline: NARROWEST_MS, periodic: SHORTEST_PERIOD_MS } as const
+/** Whether a span cannot be divided further. */
+export const isNarrowest = (mode: SpanMode, { from, to }: Pick<Segment, 'from' | 'to'>): boolean =>
+  spanMs(from, to) <= NARROWEST_MS[mode]
 
 /** Whether a span is known to hold a row that cannot be read. */
-export function isSteppedOver(
-  mode: keyof typeof STEPPED_OVER_MS,
-  { from, to, retryAt }: Pick<Segment, 'from' | 'to' | 'retryAt'>,
-): boolean {
-  return retryAt !== null && spanMs(from, to) <= STEPPED_OVER_MS[mode]
-}
+export const isSteppedOver = (mode: SpanMode, span: Pick<Segment, 'from' | 'to' | 'retryAt'>): boolean =>
+  span.retryAt !== null && isNarrowest(mode, span)
 
 /** NaN for a span with an open end: `<=` is then false, so the span counts as longer than any limit. */
 function spanMs(from: string | null, to: string | null): number {

@@ -3,7 +3,7 @@ import type { FeedName } from '../../catalog/feeds.ts'
 import { NO_PASS, type Segment } from '../../store/sync/segments.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../context/context.ts'
-import { aloneBackoffMs, FAILURES_OF_ONE_PAGE, pageBackoffMs } from './narrowing.ts'
+import { aloneBackoffMs, pageBackoffMs } from './narrowing.ts'
 import { isDeadCursor } from './page-guard.ts'
 
 /**
@@ -30,14 +30,12 @@ export function putOff(
 /**
  * Puts off a segment that could not be read, and reports the failure. The wait is stored in the segment, so other
  * segments of the list do not wait for it. The checkpoint stays unless its cursor is dead, so the pass continues there.
- * @param options `ofList`: failures of the list in a row
  */
 export function putOffList(
   context: EngineContext,
   list: FeedName,
   segment: Segment,
   error: ParleyError,
-  { ofList = 0 }: { ofList?: number } = {},
 ): void {
   const { store, schedule } = context
   const attempts = segment.attempts + 1
@@ -48,8 +46,6 @@ export function putOffList(
   // With a dead cursor, every later run would fail.
   const kept = isDeadCursor(error.code) ? { ...segment, ...NO_PASS, restarts: 0 } : segment
   store.segments.save({ ...kept, ...(kept.cursor === null && { query: null }), attempts, retryAt })
-  // The whole list fails, so it backs off, and one part of the list tries for all.
-  if (schedule.isTimed && ofList > FAILURES_OF_ONE_PAGE) context.backoffs.failed(list.id, '')
   failList(context, list, error)
 }
 

@@ -1,20 +1,20 @@
 import { MAX_LIMITS } from '../../../api/paging.ts'
 import { longestBackoffMs } from '../../../base/backoff.ts'
 import { DAY_MS, HOUR_MS, isoInstant } from '../../../base/clock.ts'
-import { type ParleyError, ResourceError } from '../../../base/errors.ts'
+import { ResourceError } from '../../../base/errors.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { PeriodicFeed } from '../../../declare/resource.ts'
-import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
+import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import { scaled } from '../../context/intervals.ts'
 import type { Job, Source } from '../../context/job.ts'
 import { backOff } from '../../due/back-off.ts'
 import { dueSegments } from '../../due/due.ts'
 import { listPage } from '../apply-page.ts'
+import { narrowSpan } from '../failed-span.ts'
 import { type Asking, createListSources, type ListState } from '../lists.ts'
-import { aloneBackoffMs, stepAfterFailedPeriodPage } from '../narrowing.ts'
-import { cutFailed, isCursorRefusal, restartPass } from '../pass.ts'
-import { noteUnread, putOffList, resolveUnread } from '../put-off.ts'
+import { isCursorRefusal, restartPass } from '../pass.ts'
+import { resolveUnread } from '../put-off.ts'
 import { handleRefusal } from '../refusals.ts'
 import { applyPeriodPage, type PeriodReads, timeColumn } from './page.ts'
 import { isNewestOpen, planPeriods } from './periods.ts'
@@ -186,8 +186,15 @@ function askPeriod(
       } else handleRefusal(context, list, status, message)
     },
     failed(error) {
-      failures.note(period)
-      narrowPeriod(context, reads, period, { error, feedFailures: failures.count() })
+      narrowSpan(context, {
+        list,
+        segment: period,
+        limit: 0,
+        error,
+        failures,
+        isAnswered: reads.isAnswered,
+        smallerPages: () => null,
+      })
     },
   }
 }
@@ -208,35 +215,4 @@ function periodRefusedError(parameter: string, message: string): ResourceError {
       hint: 'If that is about the end of the period, set access_log.end_parameter to the name that the API uses. `parley doctor` shows which requests the API accepts.',
     },
   )
-}
-
-/** Carries out the step that `stepAfterFailedPeriodPage` chooses, so that one bad entry does not make a month unreadable. */
-function narrowPeriod(
-  context: EngineContext,
-  { list, isAnswered }: PeriodReads,
-  period: Segment,
-  { error, feedFailures }: { error: ParleyError; feedFailures: number },
-): void {
-  const { segments } = context.store
-  const attempts = period.attempts + 1
-  const next = stepAfterFailedPeriodPage({
-    attempts,
-    limit: 0,
-    code: error.code,
-    mayPass: context.schedule.isTimed,
-    from: period.from,
-    to: period.to,
-    feedFailures,
-    isAnswered,
-  })
-  if (next.step === 'wait') putOffList(context, list, period, error, { ofList: feedFailures })
-  else if (next.step === 'cut') {
-    const { passStartedAt, passRound } = period
-    const unread = { ...period, ...NO_PASS, passStartedAt, passRound }
-    for (const part of cutFailed(segments, unread, isoInstant(next.at)))
-      segments.save({ ...part, attempts, retryAt: null })
-  } else {
-    segments.save({ ...period, ...NO_PASS, attempts, retryAt: context.after(aloneBackoffMs(attempts)) })
-    noteUnread(context, list, period, error)
-  }
 }

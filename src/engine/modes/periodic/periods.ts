@@ -3,7 +3,7 @@ import type { Segment, Segments } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import { MONTH_MS, scaled } from '../../context/intervals.ts'
 import { wantSegment } from '../../due/wants.ts'
-import { SHORTEST_PERIOD_MS } from '../narrowing.ts'
+import { isNarrowest } from '../narrowing.ts'
 
 /** Which periods of a log are read: their bounds, and when the next ones are added. */
 
@@ -79,9 +79,7 @@ function spanMs(from: string | null, to: string | null): number {
  * True for a period that was never read to its end. A period as short as a stepped-over one does not count: it may
  * never be readable, and older periods would wait for it indefinitely.
  */
-function isUnread({ listedAt, from, to }: Segment): boolean {
-  return listedAt === null && !(spanMs(from, to) <= SHORTEST_PERIOD_MS)
-}
+const isUnread = (period: Segment): boolean => period.listedAt === null && !isNarrowest('periodic', period)
 
 /**
  * The oldest periods without entries end a log. They are read again after this time, since a fault may have emptied

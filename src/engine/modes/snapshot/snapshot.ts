@@ -140,9 +140,10 @@ function askPage(
       else handleRefusal(context, reads, status, message)
     },
     failed(error) {
+      // A scope that has failed before says nothing about the list.
       if (pass.attempts === 0) failures.note(pass)
-      const failed = { pass, limit: Number(query['limit'] ?? 0), error, listFailures: failures.count() }
-      failPass(context, reads, failed)
+      failures.closeList()
+      failPass(context, reads, { pass, limit: Number(query['limit'] ?? 0), error })
     },
   }
 }
@@ -153,29 +154,16 @@ function limitQuery({ list }: SnapshotFeed, pass: Segment): Query {
   return { limit: pass.query?.['limit'] ?? String(MAX_LIMITS[list.paging]) }
 }
 
-/**
- * Once this many scopes have failed in a row for the first time, the whole list is at fault: one scope tries for all.
- */
-const FAILING_SCOPES = 3
-
 /** After a failed request, restarts the pass with smaller pages, or puts off this scope alone. */
 function failPass(
   context: EngineContext,
-  reads: SnapshotReads,
-  {
-    pass,
-    limit,
-    error,
-    listFailures,
-  }: { pass: Segment; limit: number; error: ParleyError; listFailures: number },
+  list: DeclaredFeed<SnapshotFeed>,
+  { pass, limit, error }: { pass: Segment; limit: number; error: ParleyError },
 ): void {
-  const { backoffs, schedule } = context
-  const { id } = reads
   const attempts = pass.attempts + 1
-  const next = stepAfterFailedPass({ attempts, limit, code: error.code, mayPass: schedule.isTimed })
-  if (schedule.isTimed && (listFailures >= FAILING_SCOPES || backoffs.hasFailed(id, '')))
-    backoffs.failed(id, '')
-  if (next.step === 'wait') putOffList(context, reads, pass, error)
+  const mayPass = context.schedule.isTimed
+  const next = stepAfterFailedPass({ attempts, limit, code: error.code, mayPass })
+  if (next.step === 'wait') putOffList(context, list, pass, error)
   else {
     const smaller = { ...pass.query, limit: String(next.limit) }
     context.store.segments.save({ ...pass, ...NO_PASS, query: smaller, attempts, retryAt: null })

@@ -65,7 +65,7 @@ function advance(
   const { list, base, guard } = work
   const { hasNew } = edge
   // A span that cannot be divided counts as failed until it is read to its end, even if its first rows can be read.
-  const isAlone = isNarrowest(segment.from, segment.to)
+  const isAlone = isNarrowest('timeline', segment)
   const reached: Segment = {
     ...segmentAfterPage(segment, page, { rows: page.items.length - edge.beyond, hasNew }),
     ...(hasSmallerPages(list.feed, base) || isAlone ? { attempts: segment.attempts } : {}),

@@ -6,14 +6,15 @@ import type { EngineContext } from '../../context/context.ts'
 import type { Source } from '../../context/job.ts'
 import { dueSegments } from '../../due/due.ts'
 import { listPage } from '../apply-page.ts'
+import { narrowSpan } from '../failed-span.ts'
 import { createListSources, type ListMode } from '../lists.ts'
-import { FAILURES_OF_ONE_PAGE, isNarrowest } from '../narrowing.ts'
+import { FAILURES_OF_ONE_PAGE } from '../narrowing.ts'
 import { cutOff, isCursorRefusal, recoverFromDeadCursor, splitPass } from '../pass.ts'
 import { handleRefusal } from '../refusals.ts'
 import { nextCut } from './cuts.ts'
-import { narrowSpan } from './failed-span.ts'
 import { applyTimelinePage, isUnboundedPassDue } from './page.ts'
 import { baseQuery, hasSmallerPages, unboundedQuery } from './query.ts'
+import { probeUnread } from './unread-rows.ts'
 
 /**
  * Reads lists that return the newest rows first and filter only on event time. Segments cover the time axis without
@@ -53,9 +54,18 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
       },
       failed(error) {
         const segment = current()
-        // A span that cannot be divided fails because of a row, which says nothing about the list.
-        if (!isNarrowest(segment.from, segment.to)) failures.note(segment)
-        narrowSpan(context, { list, segment, base, error, feedFailures: failures.count() })
+        narrowSpan(context, {
+          list,
+          segment,
+          limit: Number(base['limit']),
+          error,
+          failures,
+          isAnswered: true,
+          smallerPages: (rest, limit) => ({ ...baseQuery(feed, rest), limit: String(limit) }),
+          steppedOver({ from, to }) {
+            probeUnread(context, list, { from, to: segment.edgeAt ?? to, but: segment.edgeKeys })
+          },
+        })
       },
       over: splitter.over,
     }
