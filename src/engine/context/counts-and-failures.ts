@@ -5,23 +5,6 @@ import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Store } from '../../store/store.ts'
 import type { RowsWritten, RunCounts, RunOutcome } from '../../store/sync/runs.ts'
 
-/** The counts and failures of each resource's run so far. */
-export interface RunRecords {
-  counts(resource: ResourceName): RunCounts
-  /** The rows that all runs of each resource have written so far. */
-  written(): ReadonlyMap<ResourceName, RowsWritten>
-  /** Resets the counts and failures of a resource's run. */
-  begin(resource: ResourceName): void
-  /** Reports that a part of the feed could not be read. `sync_status` shows the last reason. */
-  fail(feed: FeedName, error: ParleyError, options?: FailOptions): void
-  /** The first failure of the resource's run, among those whose failed part is still unread. */
-  failure(resource: ResourceName): ParleyError | undefined
-  /** True when the resource's run had failures and has since read everything that failed. */
-  hasRecovered(resource: ResourceName): boolean
-  /** Stores the end of the run with this id, with the counts so far. */
-  end(id: number, resource: ResourceName, outcome: RunOutcome, error: string | undefined): void
-}
-
 export interface FailOptions {
   lines?: FailureLines
   /** Whether the failed part is still unread. By default it stays unread until the run ends. */
@@ -45,7 +28,10 @@ export interface RunRecordsDeps {
   now(): string
 }
 
-export function createRunRecords({ store, log, now }: RunRecordsDeps): RunRecords {
+export type RunRecords = ReturnType<typeof createRunRecords>
+
+/** The counts and failures of each resource's run so far. */
+export function createRunRecords({ store, log, now }: RunRecordsDeps) {
   const records = new Map<ResourceName, RunRecord>()
   const failureLog = createFailureLog(log)
   /** The rows that were written before the counts of a run were reset. */
@@ -61,6 +47,7 @@ export function createRunRecords({ store, log, now }: RunRecordsDeps): RunRecord
     return fresh
   }
 
+  /** The first failure of the resource's run, among those whose failed part is still unread. */
   const failure = (resource: ResourceName): ParleyError | undefined => {
     const record = recordOf(resource)
     record.failures = record.failures.filter(({ isUnread }) => isUnread())
@@ -68,14 +55,18 @@ export function createRunRecords({ store, log, now }: RunRecordsDeps): RunRecord
   }
 
   return {
-    counts: resource => recordOf(resource).counts,
-    written: () => new Map([...records].map(([resource, record]) => [resource, writtenOf(resource, record)])),
-    begin(resource) {
+    counts: (resource: ResourceName): RunCounts => recordOf(resource).counts,
+    /** The rows that all runs of each resource have written so far. */
+    written: (): ReadonlyMap<ResourceName, RowsWritten> =>
+      new Map([...records].map(([resource, record]) => [resource, writtenOf(resource, record)])),
+    /** Resets the counts and failures of a resource's run. */
+    begin(resource: ResourceName): void {
       if (failure(resource) === undefined) failureLog.recovered(resource)
       writtenBefore.set(resource, writtenOf(resource, recordOf(resource)))
       records.set(resource, newRecord())
     },
-    fail(feed, error, { lines, isUnread = () => true } = {}) {
+    /** Reports that a part of the feed could not be read. `sync_status` shows the last reason. */
+    fail(feed: FeedName, error: ParleyError, { lines, isUnread = () => true }: FailOptions = {}): void {
       const { resource } = feed
       const record = recordOf(resource)
       record.hasFailed = true
@@ -84,8 +75,11 @@ export function createRunRecords({ store, log, now }: RunRecordsDeps): RunRecord
       failureLog.failed(feed, error, lines)
     },
     failure,
-    hasRecovered: resource => recordOf(resource).hasFailed && failure(resource) === undefined,
-    end(id, resource, outcome, error) {
+    /** True when the resource's run had failures and has since read everything that failed. */
+    hasRecovered: (resource: ResourceName): boolean =>
+      recordOf(resource).hasFailed && failure(resource) === undefined,
+    /** Stores the end of the run with this id, with the counts so far. */
+    end(id: number, resource: ResourceName, outcome: RunOutcome, error: string | undefined): void {
       const { counts } = recordOf(resource)
       store.runs.end(id, { resource, outcome, counts, error, now: now() })
     },
@@ -107,13 +101,6 @@ function sumOf(one: RowsWritten, other: RowsWritten): RowsWritten {
   }
 }
 
-/** Logs a lasting failure ever more rarely, since a line for each failed request would bury all others. */
-export interface FailureLog {
-  failed(feed: FeedName, error: ParleyError, lines?: FailureLines): void
-  /** A run of the resource ended without a failure. */
-  recovered(resource: ResourceName): void
-}
-
 /** The log lines of one kind of failure. */
 export interface FailureLines {
   begins: string
@@ -126,11 +113,16 @@ export interface FailureLines {
 /** `noteHealthy` logs the end, since the resource may become readable only in another session. */
 const READING: FailureLines = { begins: 'Failed to read resource' }
 
-export function createFailureLog(log: Pick<Log, 'error' | 'info'>): FailureLog {
+/** Logs a lasting failure ever more rarely, since a line for each failed request would bury all others. */
+export function createFailureLog(log: Pick<Log, 'error' | 'info'>) {
   /** Failures in a row, by feed and code. */
   const streaks = new Map<ResourceName, Map<string, Streak>>()
   return {
-    failed({ resource, id }, { code, message, hint }, { begins, ends, fields } = READING) {
+    failed(
+      { resource, id }: FeedName,
+      { code, message, hint }: ParleyError,
+      { begins, ends, fields }: FailureLines = READING,
+    ): void {
       const ofResource = streaks.get(resource) ?? new Map<string, Streak>()
       streaks.set(resource, ofResource)
       const kind = `${id} ${code}`
@@ -139,7 +131,8 @@ export function createFailureLog(log: Pick<Log, 'error' | 'info'>): FailureLog {
       if (!isPowerOfTen(failures)) return
       log.error(begins, { resource, code, ...(fields ?? { reason: `${id}: ${message}`, hint }), failures })
     },
-    recovered(resource) {
+    /** A run of the resource ended without a failure. */
+    recovered(resource: ResourceName): void {
       const ended = [...(streaks.get(resource)?.values() ?? [])]
       for (const ends of new Set(ended.map(streak => streak.ends))) {
         if (ends === undefined) continue

@@ -4,35 +4,7 @@ import { RESOURCE_NAMES } from '../../declare/resource-names.ts'
 import { type FailureKind, FEED_GATE, failureGates, type Gate } from '../../store/sync/gates.ts'
 import { WEEK_MS } from './intervals.ts'
 
-/** Feeds that wait after a failure, and how long. A failure does not affect other feeds: each has its own backoff. */
-export interface FeedWaits {
-  /** Makes a feed wait, longer after each failure in a row. `scope`: one scope of the feed, or '' for all of it. */
-  failed(feed: string, scope: string): void
-  /** Makes an unavailable feed wait. If it was available before, the first wait is shorter. */
-  unavailable(feed: string, scope: string, why: Unavailability): void
-  isWaiting(feed: string, scope?: string): boolean
-  /**
-   * Called when a request of the feed is sent. If the feed or the scope has not been answered since its wait, other
-   * requests of it wait until this request has its result. Call the returned function then.
-   */
-  trying(feed: string, scope?: string): () => void
-  /** How long the feed, or one scope of it, still waits, in ms; infinite when it waits until the end of the run. */
-  waitMs(feed: string, scope?: string): number
-  /** Whether the whole feed ('') or one scope of it has failed and not been read since. */
-  hasFailed(feed: string, scope: string): boolean
-  /** The scopes of a feed that wait separately. */
-  waitingScopes(feed: string): string[]
-  /** Ends the backoff of a scope and of the whole feed, after a usable answer. */
-  answered(feed: string, scope?: string): void
-  /** Whether any feed of the resource, or a scope of one, waits after a failure. */
-  hasFailedFeed(resource: string): boolean
-  /** Why a feed of the resource was unavailable at its last request; undefined when no feed was. */
-  reason(resource: string): string | undefined
-  /** The feeds and scopes that have not been read since a wait of at least this long, in ms. */
-  closed(leastMs: number): readonly Gate[]
-  /** Calls `listener` after each change of what is closed. */
-  onChange(listener: () => void): void
-}
+export type FeedWaits = ReturnType<typeof growingBackoff>
 
 export interface Unavailability {
   reason: string
@@ -80,7 +52,10 @@ const NEVER = '~'
  */
 const FORGOTTEN_MS = WEEK_MS
 
-/** For the daemon: the wait grows with every failure in a row. */
+/**
+ * Feeds that wait after a failure, and how long. A failure does not affect other feeds: each has its own backoff. For the
+ * daemon: the wait grows with every failure in a row.
+ */
 export function growingBackoff({
   clock,
   random,
@@ -88,7 +63,7 @@ export function growingBackoff({
   failed = AFTER_FAILURE,
   unavailableMs,
   refusedMs,
-}: GrowingBackoffDeps): FeedWaits {
+}: GrowingBackoffDeps) {
   const waits = new Map<string, Wait>(
     failureGates(before)
       .filter(({ what }) => what.startsWith(FEED_GATE))
@@ -131,42 +106,58 @@ export function growingBackoff({
     changed()
   }
   return {
-    failed(feed, scope) {
+    /** Makes a feed wait, longer after each failure in a row. `scope`: one scope of the feed, or '' for all of it. */
+    failed(feed: string, scope: string): void {
       const why = { kind: 'failing', reason: FAILING } as const
       begin(nameOf(feed, scope), failures => backoffMs(failed, failures, random), why)
     },
-    unavailable(feed, scope, { reason, wasOffered }) {
+    /** Makes an unavailable feed wait. If it was available before, the first wait is shorter. */
+    unavailable(feed: string, scope: string, { reason, wasOffered }: Unavailability): void {
       const waitMs = (failures: number) => (wasOffered ? backoffMs(refused, failures, random) : unavailableMs)
       begin(nameOf(feed, scope), waitMs, { kind: 'unavailable', reason })
     },
-    isWaiting: (feed, scope = '') =>
+    isWaiting: (feed: string, scope = ''): boolean =>
       waitMs(feed, scope) > 0 || isOnTrial(feed) || isOnTrial(nameOf(feed, scope)),
-    trying(feed, scope = '') {
+    /**
+     * Called when a request of the feed is sent. If the feed or the scope has not been answered since its wait, other
+     * requests of it wait until this request has its result. Call the returned function then.
+     */
+    trying(feed: string, scope = ''): () => void {
       const tried = [waits.get(feed), waits.get(nameOf(feed, scope))].filter(wait => wait !== undefined)
       for (const wait of tried) wait.isOnTrial = true
       return () => {
         for (const wait of tried) wait.isOnTrial = false
       }
     },
+    /** How long the feed, or one scope of it, still waits, in ms; infinite when it waits until the end of the run. */
     waitMs,
-    hasFailed: (feed, scope) => waits.get(nameOf(feed, scope))?.gate.kind === 'failing',
-    waitingScopes(feed) {
+    /** Whether the whole feed ('') or one scope of it has failed and not been read since. */
+    hasFailed: (feed: string, scope: string): boolean =>
+      waits.get(nameOf(feed, scope))?.gate.kind === 'failing',
+    /** The scopes of a feed that wait separately. */
+    waitingScopes(feed: string): string[] {
       const prefix = `${feed}/`
       const names = [...waits.keys()].filter(name => name.startsWith(prefix) && isWaiting(name))
       return names.map(name => name.slice(prefix.length))
     },
-    answered(feed, scope = '') {
+    /** Ends the backoff of a scope and of the whole feed, after a usable answer. */
+    answered(feed: string, scope = ''): void {
       const ended = [feed, nameOf(feed, scope)].filter(name => waits.delete(name))
       if (ended.length > 0) changed()
     },
-    hasFailedFeed: resource =>
+    /** Whether any feed of the resource, or a scope of one, waits after a failure. */
+    hasFailedFeed: (resource: string): boolean =>
       waitsOf(resource).some(({ gate, endsAt }) => gate.kind === 'failing' && endsAt > clock.elapsed()),
-    reason: resource => waitsOf(resource).find(({ gate }) => gate.kind === 'unavailable')?.gate.reason,
-    closed(leastMs) {
+    /** Why a feed of the resource was unavailable at its last request; undefined when no feed was. */
+    reason: (resource: string): string | undefined =>
+      waitsOf(resource).find(({ gate }) => gate.kind === 'unavailable')?.gate.reason,
+    /** The feeds and scopes that have not been read since a wait of at least this long, in ms. */
+    closed(leastMs: number): readonly Gate[] {
       forget()
       return [...waits.values()].filter(({ ms }) => ms >= leastMs).map(({ gate }) => gate)
     },
-    onChange(listener) {
+    /** Calls `listener` after each change of what is closed. */
+    onChange(listener: () => void): void {
       changed = listener
     },
   }

@@ -1,25 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 
-/**
- * The server's clock, from the `Date` header of its answers. This machine's clock may be wrong by minutes and may jump,
- * so it is used only until the first answer.
- */
-export interface ServerClock {
-  /** In ms since the epoch. */
-  now(): number
-  /** True after the first answer with a `Date` header, and after `assume`. */
-  isKnown(): boolean
-  /** As `now`, but undefined before the first answer. */
-  nowIfKnown(): number | undefined
-  /** Converts an instant of this machine's clock to the server's. */
-  from(ms: number): number
-  /** Uses this machine's clock instead, since an answer had no `Date` header. `nowIfKnown` stays undefined. */
-  assume(): void
-  /** Learns from an answer that was received just now, `tookMs` after its request was sent. */
-  observe(serverMs: number, tookMs: number): void
-}
-
 /** Bounds of how far the server's clock is ahead of `elapsed`, which does not jump. */
 interface Lead {
   least: number
@@ -41,7 +22,13 @@ const AHEAD_ANSWERS = 15
 /** A larger difference is logged. */
 const WARN_MS = 30_000
 
-export function createServerClock(clock: Clock, log: Log): ServerClock {
+export type ServerClock = ReturnType<typeof createServerClock>
+
+/**
+ * The server's clock, from the `Date` header of its answers. This machine's clock may be wrong by minutes and may jump,
+ * so it is used only until the first answer.
+ */
+export function createServerClock(clock: Clock, log: Log) {
   let known: (Lead & { at: number; isConfirmed: boolean }) | undefined
   /**
    * The bounds of the answers since the last that agreed with `known`. A single answer may be wrong, so `known` changes
@@ -64,14 +51,20 @@ export function createServerClock(clock: Clock, log: Log): ServerClock {
   }
 
   return {
+    /** In ms since the epoch. */
     now,
+    /** True after the first answer with a `Date` header, and after `assume`. */
     isKnown: () => known !== undefined || isAssumed,
+    /** Uses this machine's clock instead, since an answer had no `Date` header. `nowIfKnown` stays undefined. */
     assume() {
       isAssumed = true
     },
+    /** As `now`, but undefined before the first answer. */
     nowIfKnown: () => (known ? now() : undefined),
-    from: ms => ms + now() - clock.now(),
-    observe(serverMs, tookMs) {
+    /** Converts an instant of this machine's clock to the server's. */
+    from: (ms: number) => ms + now() - clock.now(),
+    /** Learns from an answer that was received just now, `tookMs` after its request was sent. */
+    observe(serverMs: number, tookMs: number) {
       const at = clock.elapsed()
       const seen = { least: serverMs - at, most: serverMs + CUT_MS - (at - tookMs) }
       const before = known && widened(known, (at - known.at) * DRIFT)

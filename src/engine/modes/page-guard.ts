@@ -3,52 +3,47 @@ import type { Page } from '../../api/paging.ts'
 import type { Query } from '../../api/request.ts'
 import { ResourceError } from '../../base/errors.ts'
 
+/** `hasNew`: whether the page shows what no earlier page of the pass has shown. */
+export type PageProgress = Pick<Page, 'next'> & { hasNew: boolean }
+
+export type PageGuard = ReturnType<typeof createPageGuard>
+
 /**
  * Detects that a list does not end: its cursors form a loop, or its pages bring nothing new. There is one guard for each
  * pass, in memory: after a restart, a loop is read at most once more. A page that is requested again because its answer
  * was lost is no loop.
+ * @param capacity how many of the last cursors are known, by a short digest each (about 5 MB when full)
  */
-export interface PageGuard {
-  /** Call it before a page is requested. */
-  asking(cursor: Query | null): void
-  /** Whether this pass has already requested the next page. */
-  repeats(next: Query | null): boolean
-  /**
-   * Counts the pages with a next page that have brought nothing new. True when the pass has to wait, because too many
-   * came in a row.
-   * @param isFailing true for a pass that has waited already: it then waits after each further page of that kind
-   */
-  isStuck(page: PageProgress, isFailing?: boolean): boolean
-  /**
-   * Whether the page before this one in the pass had the same entries. For lists whose entries have no id.
-   * @param digests of the entries, in order
-   */
-  isSamePage(cursor: Query | null, digests: readonly string[]): boolean
-}
-
-/** `hasNew`: whether the page shows what no earlier page of the pass has shown. */
-export type PageProgress = Pick<Page, 'next'> & { hasNew: boolean }
-
-/** @param capacity how many of the last cursors are known, by a short digest each (about 5 MB when full) */
-export function createPageGuard(capacity = 100_000): PageGuard {
+export function createPageGuard(capacity = 100_000) {
   const asked = new Set<string>()
   let fruitless = 0
   let latest: { cursor: string; entries: string } | undefined
   return {
-    asking(cursor) {
+    /** Call it before a page is requested. */
+    asking(cursor: Query | null): void {
       if (cursor !== null) asked.add(digestOf(cursor))
       // A set iterates in the order of insertion, so the first element is the oldest.
       const [oldest] = asked.size > capacity ? asked : []
       if (oldest !== undefined) asked.delete(oldest)
     },
-    repeats: next => next !== null && asked.has(digestOf(next)),
-    isStuck(page, isFailing = false) {
+    /** Whether this pass has already requested the next page. */
+    repeats: (next: Query | null): boolean => next !== null && asked.has(digestOf(next)),
+    /**
+     * Counts the pages with a next page that have brought nothing new. True when the pass has to wait, because too many
+     * came in a row.
+     * @param isFailing true for a pass that has waited already: it then waits after each further page of that kind
+     */
+    isStuck(page: PageProgress, isFailing = false): boolean {
       fruitless = isFruitless(page) ? fruitless + 1 : 0
       const isTooMany = fruitless > 0 && fruitless >= (isFailing ? 1 : MOST_FRUITLESS_PAGES)
       if (isTooMany) fruitless = 0
       return isTooMany
     },
-    isSamePage(query, digests) {
+    /**
+     * Whether the page before this one in the pass had the same entries. For lists whose entries have no id.
+     * @param digests of the entries, in order
+     */
+    isSamePage(query: Query | null, digests: readonly string[]): boolean {
       const [cursor, entries] = [JSON.stringify(query), digests.join()]
       // A page that is requested again has the cursor that it had.
       const isSame = entries !== '' && latest?.entries === entries && latest.cursor !== cursor

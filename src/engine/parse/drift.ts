@@ -50,15 +50,8 @@ export interface DriftLogDeps {
   note(logged: readonly Drift[]): void
 }
 
-export interface DriftLog {
-  /** Receives what a parser finds in the payloads of a resource. */
-  of(resource: ResourceName): ParseReport['drift']
-  /** Logs and stores the differences that are new since the last call. Call it in the answer's transaction. */
-  flush(): void
-}
-
 /** Memory is bounded: there are few declared fields, and few unknown names are kept. */
-export function createDriftLog({ log, logged, note }: DriftLogDeps): DriftLog {
+export function createDriftLog({ log, logged, note }: DriftLogDeps) {
   const known = new Set<string>()
   const kept = [...logged]
   const unknown = new Map<string, number>()
@@ -70,15 +63,19 @@ export function createDriftLog({ log, logged, note }: DriftLogDeps): DriftLog {
   }
   for (const drift of logged) keep(drift)
   return {
-    of: resource => (table, name, reason) => {
-      if (known.has(keyOf([table, name, reason]))) return
-      const isTooMany = reason === UNKNOWN && (unknown.get(table) ?? 0) >= MOST_NAMES
-      const drift: Drift = [table, isTooMany ? ANY : name, reason]
-      if (known.has(keyOf(drift))) return
-      keep(drift)
-      fresh.set(resource, [...(fresh.get(resource) ?? []), drift])
-    },
-    flush() {
+    /** Receives what a parser finds in the payloads of a resource. */
+    of:
+      (resource: ResourceName): ParseReport['drift'] =>
+      (table, name, reason) => {
+        if (known.has(keyOf([table, name, reason]))) return
+        const isTooMany = reason === UNKNOWN && (unknown.get(table) ?? 0) >= MOST_NAMES
+        const drift: Drift = [table, isTooMany ? ANY : name, reason]
+        if (known.has(keyOf(drift))) return
+        keep(drift)
+        fresh.set(resource, [...(fresh.get(resource) ?? []), drift])
+      },
+    /** Logs and stores the differences that are new since the last call. Call it in the answer's transaction. */
+    flush(): void {
       if (fresh.size === 0) return
       kept.push(...[...fresh.values()].flat())
       note(kept)

@@ -7,15 +7,6 @@ import { META, readNote } from '../../store/sync/meta.ts'
 import { createDriftLog, type ParseReport } from './drift.ts'
 import { compileParser, type ItemParser } from './parse.ts'
 
-/** The parsers of all tables, and where they report what does not fit. */
-export interface Parsing {
-  parser(table: string): ItemParser
-  /** Receives drift and rejects from a parser; `scope` is the list or record that was read. */
-  report(feed: FeedName, scope: string): ParseReport
-  /** Stores an answer, and then its rejects and drift. */
-  answer(store: () => void): void
-}
-
 /**
  * The most different rejects of one answer that are stored. The reason of the last stored reject states the number of
  * the others. So an answer with many tiny items takes neither long nor much space.
@@ -28,7 +19,10 @@ export interface ParsingDeps {
   now(): string
 }
 
-export function createParsing({ store, log, now }: ParsingDeps): Parsing {
+export type Parsing = ReturnType<typeof createParsing>
+
+/** The parsers of all tables, and where they report what does not fit. */
+export function createParsing({ store, log, now }: ParsingDeps) {
   const parsers = new Map<string, ItemParser>()
   const drifts = createDriftLog({
     log,
@@ -38,12 +32,13 @@ export function createParsing({ store, log, now }: ParsingDeps): Parsing {
   const rejects = new Map<string, Parameters<typeof store.rejects.note>[0]>()
   let others = 0
   return {
-    parser(table) {
+    parser(table: string): ItemParser {
       const parser = parsers.get(table) ?? compileParser(tableNamed(table))
       parsers.set(table, parser)
       return parser
     },
-    report: ({ resource, id: feed }, scope) => ({
+    /** Receives drift and rejects from a parser; `scope` is the list or record that was read. */
+    report: ({ resource, id: feed }: FeedName, scope: string): ParseReport => ({
       drift: drifts.of(resource),
       reject(_table, item, reason, within = '') {
         if (rejects.size === MOST_REJECTS) {
@@ -56,7 +51,8 @@ export function createParsing({ store, log, now }: ParsingDeps): Parsing {
         rejects.set(`${feed}\u0000${place}\u0000${encodeJson(item)}`, reject)
       },
     }),
-    answer(storeAnswer) {
+    /** Stores an answer, and then its rejects and drift. */
+    answer(storeAnswer: () => void): void {
       rejects.clear()
       others = 0
       storeAnswer()

@@ -15,24 +15,7 @@ import type { GovernorPause, Reachability } from './reachability.ts'
 import { countRequest, type SchedulerProgress } from './request-counts.ts'
 import type { RouteSlots } from './route-slots.ts'
 
-/** Sends requests, applies their outcomes and notes failures that are tried again. */
-export interface RequestAttempts {
-  /** Sends the request and applies the outcome. Never rejects: errors that end the run go to `stop`. */
-  perform(chosen: ChosenJob, permit: Permit): Promise<void>
-  /** Sends a request only to find out whether the API can be reached. Its answer is not stored. Never rejects. */
-  sendHealthCheck(check: HealthCheck, permit: Permit): Promise<void>
-  /** Fails the job without a request, since requests on its route keep failing. */
-  refuse(chosen: ChosenJob, reason: string): Promise<void>
-  /**
-   * Makes the unconfirmed requests again, and from then on accepts declared refusals. False when no request
-   * is unconfirmed, or when the API also refused a request unexpectedly.
-   */
-  acceptRefusals(): boolean
-  /** Ends the jobs of the unconfirmed requests. */
-  end(): void
-  /** Number of requests in flight without an answer. */
-  unanswered(): number
-}
+export type RequestAttempts = ReturnType<typeof createRequestAttempts>
 
 export interface RequestAttemptsDeps extends Pick<OutcomeDeps, 'saveLearned'> {
   context: EngineContext
@@ -51,7 +34,8 @@ export interface RequestAttemptsDeps extends Pick<OutcomeDeps, 'saveLearned'> {
   askAgain(feed: string): void
 }
 
-export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempts {
+/** Sends requests, applies their outcomes and notes failures that are tried again. */
+export function createRequestAttempts(deps: RequestAttemptsDeps) {
   const { context, reachability, progress, cancel } = deps
   const { store, log } = context
   let unanswered = 0
@@ -102,7 +86,8 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
     return sent
   }
 
-  const perform = async (chosen: ChosenJob, permit: Permit) => {
+  /** Sends the request and applies the outcome. Never rejects: errors that end the run go to `stop`. */
+  const perform = async (chosen: ChosenJob, permit: Permit): Promise<void> => {
     const { job, lane } = chosen
     const ticket = store.freshness.begin()
     try {
@@ -121,7 +106,8 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
     }
   }
 
-  const sendHealthCheck = async (check: HealthCheck, permit: Permit) => {
+  /** Sends a request only to find out whether the API can be reached. Its answer is not stored. Never rejects. */
+  const sendHealthCheck = async (check: HealthCheck, permit: Permit): Promise<void> => {
     try {
       const sent = await send({ ...check, expected: undefined }, 'retry', permit)
       if (sent.kind === 'unauthorized') deps.stop(unauthorized(deps.client.access, sent.message))
@@ -195,7 +181,8 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
   return {
     perform,
     sendHealthCheck,
-    async refuse(chosen, reason) {
+    /** Fails the job without a request, since requests on its route keep failing. */
+    async refuse(chosen: ChosenJob, reason: string): Promise<void> {
       try {
         const message = `Not sent, since requests on this route keep failing: ${reason}`
         const hint = 'Run the command again later; it requests the rest.'
@@ -205,12 +192,18 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
         deps.stop(error)
       }
     },
+    /** Number of requests in flight without an answer. */
     unanswered: () => unanswered,
-    acceptRefusals() {
+    /**
+     * Makes the unconfirmed requests again, and from then on accepts declared refusals. False when no request
+     * is unconfirmed, or when the API also refused a request unexpectedly.
+     */
+    acceptRefusals(): boolean {
       if (progress.turnedAway > 0 || askUnconfirmed() === 0) return false
       acceptsRefusals = true
       return true
     },
+    /** Ends the jobs of the unconfirmed requests. */
     end: () => void endUnconfirmed(false),
   }
 }

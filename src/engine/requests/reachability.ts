@@ -50,41 +50,7 @@ import {
 import type { EngineContext } from '../context/context.ts'
 import { logOwnLimits, logPauseChange, logReachChange, type NotedPause, type PauseKind } from './reach-log.ts'
 
-/** Holds the state of `api/reach.ts`: updates it with every outcome and records changes in the log and the database. */
-export interface Reachability {
-  /** Replaces the gates that an earlier process stored, unless access was lost. */
-  begin(): void
-  noteSending(request: ApiRequest): void
-  /** What the governor learns from an answer. Call it before `observe`. */
-  permitResult(request: ApiRequest, sent: Sent): PermitResult
-  /** @param pause the governor's pause after the answer, which is stored so that `parley status` can show it */
-  observe(asked: Asked, sent: Sent, pause: GovernorPause): void
-  next(): NextStep
-  /** Whether a route has failed repeatedly and not been answered since: then it has one request at a time. */
-  isResting(route: string): boolean
-  /** Time until a request on this route may be sent, in ms. */
-  restMs(route: string): number
-  /** Why a backfill has abandoned this route; undefined when it has not. */
-  abandonedReason(route: string): string | undefined
-  /** Whether the whole API is silent, so that a failure is not the fault of the request. */
-  isAway(): boolean
-  isAccessInDoubt(): boolean
-  /** Unexpected 403 and 404 since the last answer. */
-  refusedInARow(): number
-  /** Stores the governor's current pause, or that it is over, so that `parley status` can show it. */
-  notePause(pause: GovernorPause): void
-  /** Excludes a wait of parley itself, such as a pause after a 429, from the silence of the API. */
-  excludeWait(ms: number): void
-  /** Time until the run gives up, in ms; infinite in the daemon. */
-  patienceLeftMs(): number
-  /** The error that ends the run when the API has been silent for too long. */
-  silenceError(): StopError | undefined
-  /** The error that ends the run when access is lost. */
-  accessError(): StopError
-  trouble(): Unreachable | undefined
-  /** Removes the stored gates of the API when this process stops reading. */
-  end(): void
-}
+export type Reachability = ReturnType<typeof createReachability>
 
 /** Why the API cannot be read. */
 export interface Unreachable extends Pick<Gate<ApiGateKind>, 'kind' | 'reason'> {
@@ -129,6 +95,7 @@ const CATCHING_UP_MS = 10 * MINUTE_MS
 
 const THROTTLED = { kind: 'asked-to-wait', reason: PAUSE_REASONS['asked-to-wait'] } as const
 
+/** Holds the state of `api/reach.ts`: updates it with every outcome and records changes in the log and the database. */
 export function createReachability({
   context,
   access,
@@ -137,7 +104,7 @@ export function createReachability({
   options,
   before,
   random,
-}: ReachabilityDeps): Reachability {
+}: ReachabilityDeps) {
   const { clock, log, store, backoffs, server, excusedUntil } = context
   let reach = startReach({ ...options, resting: restingBefore(before, clock) }, clock.elapsed())
   let lastFailure = ''
@@ -250,14 +217,16 @@ export function createReachability({
   }
 
   return {
-    begin() {
+    /** Replaces the gates that an earlier process stored, unless access was lost. */
+    begin(): void {
       stored = JSON.stringify(store.gates.closed())
       if (!options.accessWasLost) storeGates(closedGates())
     },
-    noteSending({ route }) {
+    noteSending({ route }: ApiRequest): void {
       limits = afterSending(limits, route, clock.elapsed())
     },
-    permitResult({ route }, sent) {
+    /** What the governor learns from an answer. Call it before `observe`. */
+    permitResult({ route }: ApiRequest, sent: Sent): PermitResult {
       const result = permitResult(sent)
       const at = clock.elapsed()
       if (result.kind === 'accepted')
@@ -266,7 +235,8 @@ export function createReachability({
       const concerns = concernsOf429(limits, route, at)
       return concerns === 'route' ? { kind: 'other' } : { ...result, mayBeOfRoute: concerns === 'unknown' }
     },
-    observe(asked, sent, pause) {
+    /** @param pause the governor's pause after the answer, which is stored so that `parley status` can show it */
+    observe(asked: Asked, sent: Sent, pause: GovernorPause): void {
       const before = limits
       limits = limitsAfter(asked.request, sent, pause)
       logOwnLimits(log, { before, after: limits, now: clock.elapsed() })
@@ -274,17 +244,24 @@ export function createReachability({
       onlyForeign = sent.kind === 'answer' ? undefined : isForeign(sent, onlyForeign)
       change(reachAfter(reach, eventOf(asked, sent, clock.elapsed(), random)))
     },
-    next: () => nextReachStep(reach, clock.elapsed()),
-    isResting: route => isResting(reach, route),
-    restMs(route) {
+    next: (): NextStep => nextReachStep(reach, clock.elapsed()),
+    /** Whether a route has failed repeatedly and not been answered since: then it has one request at a time. */
+    isResting: (route: string): boolean => isResting(reach, route),
+    /** Time until a request on this route may be sent, in ms. */
+    restMs(route: string): number {
       const at = clock.elapsed()
       return Math.max(restMs(reach, route, at), closedMs(limits, route, at))
     },
-    abandonedReason: route => (isAbandoned(reach, route) ? reach.routes.get(route)?.reason : undefined),
+    /** Why a backfill has abandoned this route; undefined when it has not. */
+    abandonedReason: (route: string): string | undefined =>
+      isAbandoned(reach, route) ? reach.routes.get(route)?.reason : undefined,
+    /** Whether the whole API is silent, so that a failure is not the fault of the request. */
     isAway: () => reach.silence?.isAway === true,
     isAccessInDoubt: () => isAccessInDoubt(reach),
+    /** Unexpected 403 and 404 since the last answer. */
     refusedInARow: () => reach.refusal?.undeclared ?? 0,
-    notePause({ pausedUntil: until, pauseReason }) {
+    /** Stores the governor's current pause, or that it is over, so that `parley status` can show it. */
+    notePause({ pausedUntil: until, pauseReason }: GovernorPause): void {
       const kind = pauseReason === 'requests-per-day' ? 'day-used-up' : 'asked-to-wait'
       const before = paused
       if (until === undefined) paused = undefined
@@ -293,16 +270,21 @@ export function createReachability({
       logPauseChange(log, { before, after: paused, now: clock.now() })
       noteChange()
     },
-    excludeWait(ms) {
+    /** Excludes a wait of parley itself, such as a pause after a 429, from the silence of the API. */
+    excludeWait(ms: number): void {
       reach = withoutWait(reach, ms)
     },
+    /** Time until the run gives up, in ms; infinite in the daemon. */
     patienceLeftMs: patienceLeft,
-    silenceError() {
+    /** The error that ends the run when the API has been silent for too long. */
+    silenceError(): StopError | undefined {
       if (patienceLeft() > 0) return undefined
       return noAnswerError(access, lastFailure, onlyForeign === true || isAnotherSite(reach))
     },
+    /** The error that ends the run when access is lost. */
     accessError: () => accessGone(access, onlyForeign === true),
     trouble,
+    /** Removes the stored gates of the API when this process stops reading. */
     end: () => storeGates(failureGates(closedGates())),
   }
 }

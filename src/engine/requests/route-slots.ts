@@ -1,18 +1,3 @@
-/**
- * How many requests of one route may be in flight, so that a route whose requests hang leaves room for others. A route
- * begins with one request, and may have one more after each answer. After a timeout or a broken connection, and while it
- * rests (`api/reach.ts`), it may have only one. All routes without an answer together may use at most half of the
- * requests in flight.
- */
-export interface RouteSlots {
-  mayTake(route: string): boolean
-  /**
-   * Records that a request is sent. Call the returned function when the request has ended, with whether it had a
-   * response.
-   */
-  begin(route: string): (wasAnswered: boolean) => void
-}
-
 interface Slots {
   inFlight: number
   /** Answers since the last request without one. */
@@ -27,7 +12,15 @@ export interface RouteSlotsDeps {
   onEnd(): void
 }
 
-export function createRouteSlots({ most, isResting, onEnd }: RouteSlotsDeps): RouteSlots {
+export type RouteSlots = ReturnType<typeof createRouteSlots>
+
+/**
+ * How many requests of one route may be in flight, so that a route whose requests hang leaves room for others. A route
+ * begins with one request, and may have one more after each answer. After a timeout or a broken connection, and while it
+ * rests (`api/reach.ts`), it may have only one. All routes without an answer together may use at most half of the
+ * requests in flight.
+ */
+export function createRouteSlots({ most, isResting, onEnd }: RouteSlotsDeps) {
   const routes = new Map<string, Slots>()
   const of = (route: string): Slots => {
     const known = routes.get(route) ?? { inFlight: 0, answers: 0 }
@@ -37,13 +30,14 @@ export function createRouteSlots({ most, isResting, onEnd }: RouteSlotsDeps): Ro
   const unanswered = () =>
     [...routes.values()].reduce((sum, { answers, inFlight }) => sum + (answers === 0 ? inFlight : 0), 0)
   return {
-    mayTake(route) {
+    mayTake(route: string): boolean {
       const { answers, inFlight } = of(route)
       if (isResting(route) && inFlight > 0) return false
       if (answers > 0) return inFlight <= answers
       return inFlight === 0 && unanswered() < Math.max(1, most() / 2)
     },
-    begin(route) {
+    /** Records that a request is sent. Call the returned function when it has ended, with whether it had a response. */
+    begin(route: string): (wasAnswered: boolean) => void {
       const slots = of(route)
       slots.inFlight += 1
       return wasAnswered => {

@@ -9,27 +9,6 @@ import { applyDeletions } from '../deletions/apply.ts'
 import { nextDueMs } from '../due/due.ts'
 import { isFullyRead, noteRecovery, type ResourceOutcome, recordOutcome } from './round-end.ts'
 
-/**
- * The runs of a session. The run of a resource is open from the first outcome of a request until nothing more of the
- * resource is due. At the end of the run, deletions are applied, and the resource's round ends if every list was read.
- * All functions except `afterJob` are called inside a transaction. Runs that a killed process left open end at the next
- * start (`closeInterrupted` in store/sync/runs.ts).
- */
-export interface OpenRuns {
-  /** Opens the run of the job's resource, if it is not open. */
-  open(job: Job, lane: Lane): void
-  /** Returns the work that follows the end of a job, to be done in a transaction; undefined when there is none. */
-  afterJob(job: Job): (() => void) | undefined
-  /**
-   * Called at intervals. Ends the resource's run and round if they are over, since `afterJob` is called only when a job
-   * ends. Also ends a round during a run, since under a tight rate limit the run may never end. Returns whether
-   * something ended.
-   */
-  review(resource: Resource): boolean
-  /** Ends all runs when the session ends. */
-  closeAll(stopped: unknown): void
-}
-
 export interface OpenRunsDeps {
   context: EngineContext
   /** In catalogue order, parents included. */
@@ -53,7 +32,13 @@ interface OpenRun {
 /** While a run lasts, deletions are applied at this interval. */
 const LATE_MS = HOUR_MS
 
-export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
+/**
+ * The runs of a session. The run of a resource is open from the first outcome of a request until nothing more of the
+ * resource is due. At the end of the run, deletions are applied, and the resource's round ends if every list was read.
+ * All functions except `afterJob` are called inside a transaction. Runs that a killed process left open end at the next
+ * start (`closeInterrupted` in store/sync/runs.ts).
+ */
+export function createOpenRuns(deps: OpenRunsDeps) {
   const { context, resources, sourcesOf, isIdle, isTrusted } = deps
   const { store, clock, options } = context
   const runs = new Map<ResourceName, OpenRun>()
@@ -112,19 +97,26 @@ export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
   }
 
   return {
-    open({ resource }, lane) {
+    /** Opens the run of the job's resource, if it is not open. */
+    open({ resource }: Job, lane: Lane): void {
       const run = runs.get(resource)
       if (run && store.runs.isOpen(run.id, resource)) return
       const id = store.runs.begin(resource, lane, context.now())
       runs.set(resource, { lane, began: clock.elapsed(), settledAt: clock.elapsed(), ...run, id })
     },
-    afterJob(job) {
+    /** Returns the work that follows the end of a job, to be done in a transaction; undefined when there is none. */
+    afterJob(job: Job): (() => void) | undefined {
       const run = runs.get(job.resource)
       const resource = resources.find(({ name }) => name === job.resource)
       if (!run || !resource) return undefined
       return isIdle(resource.name) ? () => void endIfIdle(resource) : lateSettlement(resource.name, run)
     },
-    review(resource) {
+    /**
+     * Called at intervals. Ends the resource's run and round if they are over, since `afterJob` is called only when a
+     * job ends. Also ends a round during a run, since under a tight rate limit the run may never end. Returns whether
+     * something ended.
+     */
+    review(resource: Resource): boolean {
       const { name, parents } = resource
       const isReady =
         !context.rounds.wasComplete(name) && parents.every(context.rounds.wasComplete) && isIdle(name)
@@ -134,7 +126,8 @@ export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
       else if (runs.has(name)) noteRecovery(context, resource)
       return isOver
     },
-    closeAll(stopped) {
+    /** Ends all runs when the session ends. */
+    closeAll(stopped: unknown): void {
       const error = stopped instanceof StopError ? reasonWithHint(stopped) : undefined
       for (const [name, { id }] of runs) context.runs.end(id, name, 'stopped', error)
     },

@@ -68,35 +68,29 @@ export function createSources(context: EngineContext, resource: Resource): Sourc
   return sources
 }
 
-/** The resources that a backfill or a session reads, and the sources of their requests. */
-export interface ChosenResources {
-  /** In catalogue order. */
-  resources: readonly Resource[]
-  /**
-   * Creates the sources, and stores the choice and `sync.since` for `parley status`. Before this call, no resource has
-   * sources. Call it in a transaction.
-   */
-  createSources(context: EngineContext): void
-  sources(): readonly Source[]
-  sourcesOf(resource: ResourceName): readonly Source[]
-  /** True when no source of the resource has a request left. */
-  isIdle(context: EngineContext, resource: ResourceName): boolean
-}
+export type ChosenResources = ReturnType<typeof chooseResources>
 
-/** @param names parents included */
-export function chooseResources(names: readonly ResourceName[]): ChosenResources {
+/** The resources that a backfill or a session reads, and the sources of their requests. @param names parents included */
+export function chooseResources(names: readonly ResourceName[]) {
   const resources = CATALOG.filter(({ name }) => names.includes(name))
   const sources = new Map<ResourceName, readonly Source[]>()
-  const sourcesOf = (name: ResourceName) => sources.get(name) ?? []
+  const sourcesOf = (name: ResourceName): readonly Source[] => sources.get(name) ?? []
   return {
+    /** In catalogue order. */
     resources,
-    createSources(context) {
+    /**
+     * Creates the sources, and stores the choice and `sync.since` for `parley status`. Before this call, no resource has
+     * sources. Call it in a transaction.
+     */
+    createSources(context: EngineContext): void {
       context.store.state.setMeta(META.chosenResources, JSON.stringify(resources.map(({ name }) => name)))
       context.store.state.setMeta(META.since, context.options.since ?? '')
       for (const resource of resources) sources.set(resource.name, createSources(context, resource))
     },
-    sources: () => [...sources.values()].flat(),
+    sources: (): readonly Source[] => [...sources.values()].flat(),
     sourcesOf,
-    isIdle: (context, name) => sourcesOf(name).every(source => isIdle(context, source)),
+    /** True when no source of the resource has a request left. */
+    isIdle: (context: EngineContext, name: ResourceName): boolean =>
+      sourcesOf(name).every(source => isIdle(context, source)),
   }
 }

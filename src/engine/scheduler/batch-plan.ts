@@ -1,19 +1,7 @@
 import type { Store } from '../../store/store.ts'
-
 import type { Batches } from '../context/job.ts'
 
-/** Work that a source has to finish before it creates requests, for example writing tasks for new rows. */
-export interface BatchPlan {
-  /** Begins the work if it can begin. True once it is finished. @throws the error with which it failed */
-  isReady(): boolean
-  /** Called when the input of the work has changed. The work then runs again. */
-  invalidate(): void
-}
-
-export interface BatchPlanContext {
-  store: Pick<Store, 'transaction' | 'attempt'>
-  schedule: { isTimed: boolean }
-}
+export type BatchPlan = ReturnType<typeof createPlanInBatches>
 
 export interface BatchPlanParts {
   /** Whether the input is complete. Called only before the work begins. */
@@ -22,7 +10,8 @@ export interface BatchPlanParts {
 }
 
 /**
- * The first batch runs at once and is usually the only one; each of the others runs in its own transaction. Rows that
+ * Work that a source has to finish before it creates requests, for example writing tasks for new rows. The first batch
+ * runs at once and is usually the only one; each of the others runs in its own transaction. Rows that
  * arrive meanwhile are left to the next plan. A plan that fails runs again.
  *
  * A backfill runs all batches at once: if no request were left between two batches, the run would end. Nothing else
@@ -30,9 +19,9 @@ export interface BatchPlanParts {
  * `isReady` tries again.
  */
 export function createPlanInBatches(
-  { store, schedule }: BatchPlanContext,
+  { store, schedule }: { store: Pick<Store, 'transaction' | 'attempt'>; schedule: { isTimed: boolean } },
   { canBegin, batches }: BatchPlanParts,
-): BatchPlan {
+) {
   let state: 'none' | 'running' | 'outdated' | 'ready' = 'none'
   let failure: { error: unknown } | undefined
 
@@ -59,7 +48,8 @@ export function createPlanInBatches(
   }
 
   return {
-    isReady() {
+    /** Begins the work if it can begin. True once it is finished. @throws the error with which it failed */
+    isReady(): boolean {
       if (failure) {
         const { error } = failure
         failure = undefined
@@ -68,7 +58,8 @@ export function createPlanInBatches(
       if (state === 'none' && canBegin()) begin()
       return state === 'ready'
     },
-    invalidate() {
+    /** Called when the input of the work has changed. The work then runs again. */
+    invalidate(): void {
       state = state === 'running' || state === 'outdated' ? 'outdated' : 'none'
     },
   }

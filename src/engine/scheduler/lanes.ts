@@ -13,21 +13,7 @@ export interface LanesDeps {
 /** How long to wait before asking an empty source again, while other sources have work and while none has. */
 const ASK_AGAIN_MS = { busy: 500, idle: 25 }
 
-export interface Lanes {
-  /** The most urgent job that can be sent now. */
-  choose(): ChosenJob | undefined
-  /** Makes the lanes ask the sources of this feed again. */
-  askAgain(feed: string): void
-  /** Time in ms until an empty source may be asked again after a commit. */
-  waitMs(): number
-  /** Makes the lanes ask every source again. */
-  askAll(): void
-  /**
-   * Makes the lanes ask all sources once more before the end, since a source may wait for another. False when repeated
-   * without a job in between.
-   */
-  askAllAgain(): boolean
-}
+export type Lanes = ReturnType<typeof createLanes>
 
 /**
  * Weighted shares: the lane with the fewest requests for its weight goes first, and other lanes take what it cannot
@@ -35,7 +21,7 @@ export interface Lanes {
  * passed since it was last asked. Asking all sources at every step would cost more than the work itself and delay the
  * chosen request.
  */
-export function createLanes(sources: readonly Source[], { commits, elapsed, untilMs }: LanesDeps): Lanes {
+export function createLanes(sources: readonly Source[], { commits, elapsed, untilMs }: LanesDeps) {
   const used = new Map<Lane, number>(LANES.map(lane => [lane, 0]))
   const idle = new Map<Source, { commits: number; askedAt: number }>()
   const turns = new Map<Lane, number>()
@@ -71,7 +57,8 @@ export function createLanes(sources: readonly Source[], { commits, elapsed, unti
   }
 
   return {
-    choose() {
+    /** The most urgent job that can be sent now. */
+    choose(): ChosenJob | undefined {
       const order = [...LANES].sort((one, other) => (used.get(one) ?? 0) - (used.get(other) ?? 0))
       for (const againMs of [ASK_AGAIN_MS.busy, ASK_AGAIN_MS.idle]) {
         for (const lane of order) {
@@ -83,20 +70,27 @@ export function createLanes(sources: readonly Source[], { commits, elapsed, unti
       }
       return undefined
     },
-    askAgain(feed) {
+    /** Makes the lanes ask the sources of this feed again. */
+    askAgain(feed: string): void {
       for (const source of sources) if (source.feed === feed) idle.delete(source)
     },
-    waitMs() {
+    /** Time in ms until an empty source may be asked again after a commit. */
+    waitMs(): number {
       const stale = [...idle].filter(
         ([{ route }, before]) => before.commits !== commits() && untilMs(route) <= 0,
       )
       return Math.min(...stale.map(([, { askedAt }]) => askedAt + ASK_AGAIN_MS.idle - elapsed()))
     },
-    askAll() {
+    /** Makes the lanes ask every source again. */
+    askAll(): void {
       idle.clear()
       allAsked = false
     },
-    askAllAgain() {
+    /**
+     * Makes the lanes ask all sources once more before the end, since a source may wait for another. False when repeated
+     * without a job in between.
+     */
+    askAllAgain(): boolean {
       if (allAsked) return false
       idle.clear()
       allAsked = true

@@ -40,15 +40,8 @@ const LONGEST_WAIT_MS = 1000
 /** The longest wait of a daemon while nothing is due. */
 const LONGEST_REST_MS = HOUR_MS
 
-export interface Steps {
-  /** Sends one request, or waits until one may be sent. False when no work is left or the run is over. */
-  next(): Promise<boolean>
-  /** Returns a kept permit to the governor. Resolves when no request is in flight. */
-  end(): Promise<void>
-}
-
 /** The steps of the scheduler, and the requests in flight. */
-export function createSteps(deps: StepDeps): Steps {
+export function createSteps(deps: StepDeps) {
   const { context, governor, sources, endless, progress, reachability, attempts, lanes, stop } = deps
   const { store, clock } = context
   const { wake, wait } = deps.waits
@@ -187,7 +180,8 @@ export function createSteps(deps: StepDeps): Steps {
   }
 
   return {
-    async next() {
+    /** Sends one request, or waits until one may be sent. False when no work is left or the run is over. */
+    async next(): Promise<boolean> {
       const next = decision()
       if (next.step === 'send') return send()
       // Nothing may be sent now, so a retry that falls due must not end this wait.
@@ -197,7 +191,8 @@ export function createSteps(deps: StepDeps): Steps {
       else stop(next.because === 'silence' ? reachability.silenceError() : reachability.accessError())
       return true
     },
-    async end() {
+    /** Returns a kept permit to the governor. Resolves when no request is in flight. */
+    async end(): Promise<void> {
       drop()
       await queue.onIdle()
     },

@@ -1,13 +1,5 @@
 import { type Clock, MINUTE_MS } from '../../base/clock.ts'
 
-/** The scheduler's waits, one at a time. */
-export interface SchedulerWaits {
-  /** Ends the wait in progress. */
-  wake(): void
-  /** Resolves after `ms`, or earlier when it is woken. Returns whether it was woken. */
-  wait(ms: number): Promise<boolean>
-}
-
 /** How often a wait compares both clocks: timers stand still while a machine is suspended, but its clock does not. */
 const LOOK_MS = MINUTE_MS
 
@@ -24,13 +16,17 @@ async function sleepAtMost(ms: number, clock: Clock, signal: AbortSignal): Promi
 /** Shared, since an abort without a reason creates a new exception each time. */
 const WOKEN = new Error('The wait is over')
 
-/** @param noMore ends the wait in progress and all later ones */
-export function createWaiting(clock: Clock, noMore: AbortSignal): SchedulerWaits {
+export type SchedulerWaits = ReturnType<typeof createWaiting>
+
+/** The scheduler's waits, one at a time. @param noMore ends the wait in progress and all later ones */
+export function createWaiting(clock: Clock, noMore: AbortSignal) {
   let wake: () => void = () => undefined
   noMore.addEventListener('abort', () => wake(), { once: true })
   return {
+    /** Ends the wait in progress. */
     wake: () => wake(),
-    async wait(ms) {
+    /** Resolves after `ms`, or earlier when it is woken. Returns whether it was woken. */
+    async wait(ms: number): Promise<boolean> {
       const timer = new AbortController()
       let isWoken = false
       await new Promise<void>(resolve => {

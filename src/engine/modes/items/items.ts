@@ -41,7 +41,7 @@ export function createItems(
   items: DeclaredFeed<ItemFeed>,
   { parents }: Resource,
 ): Source[] {
-  const { store, backoffs, schedule, clock, urgent } = context
+  const { store, backoffs, urgent } = context
   const { resource, id, feed } = items
   const where = { resource, feed: id }
   const route = feed.read.path
@@ -51,11 +51,7 @@ export function createItems(
   const keys: Keys = { ...where, everyRound, since, items: feed }
   const plan = planOf(context, id, parents, handler)
 
-  const queue = createTaskQueue({
-    clock,
-    isTimed: schedule.isTimed,
-    load: () => dueItems(context, keys),
-  })
+  const queue = createTaskQueue(context, () => dueItems(context, keys))
 
   const workOn = (taken: Task, isUrgent: boolean): ItemWork => {
     urgent.keys.get(id)?.delete(taken.key)

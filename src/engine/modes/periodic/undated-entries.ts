@@ -5,54 +5,46 @@ import type { StoredItem } from '../../../store/rows/write-items.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 
-/**
- * The API may list an entry of a log without its time, by mistake in one answer or always. Only a second reading of the
- * period shows which. So a period stays open until a second reading brings no new entry without a time.
- */
-export interface UndatedEntries {
-  /** Notes the page that is about to be requested. */
-  requesting(period: Segment): void
-  /** Corrects stored entries without a time that this page lists with their time. Runs before the page is stored. */
-  correct(period: Segment, entries: readonly ParsedItem[]): void
-  stored(period: Segment, entries: readonly StoredItem[]): void
-  /** Ends a reading of the period. Returns whether the period may be closed. */
-  ended(period: Segment): boolean
-}
-
 interface Reading {
   hasUndated: boolean
   hasNewUndated: boolean
 }
 
+export type UndatedEntries = ReturnType<typeof createUndatedEntries>
+
 /**
- * Readings are kept in memory. If a restart interrupts one, and the log has entries without a time, the period is read
- * once more.
+ * The API may list an entry of a log without its time, by mistake in one answer or always. Only a second reading of the
+ * period shows which. So a period stays open until a second reading brings no new entry without a time. Readings are
+ * kept in memory. If a restart interrupts one, and the log has entries without a time, the period is read once more.
  */
 export function createUndatedEntries(
   { store }: EngineContext,
   feed: PeriodicFeed,
   timeOf: (entry: ParsedItem) => string | null,
-): UndatedEntries {
+) {
   const readings = new Map<number, Reading>()
   const isUndated = (entry: ParsedItem) => timeOf(entry) === null
   return {
-    requesting({ id, cursor }) {
+    /** Notes the page that is about to be requested. */
+    requesting({ id, cursor }: Segment): void {
       if (cursor === null) readings.set(id, { hasUndated: false, hasNewUndated: false })
     },
-    correct({ listedAt }, entries) {
+    /** Corrects stored entries without a time that this page lists with their time. Runs before the page is stored. */
+    correct({ listedAt }: Segment, entries: readonly ParsedItem[]): void {
       // The first reading of a period has nothing to correct. If the page itself still lists entries without a time,
       // the stored ones count as separate entries.
       if (listedAt === null || entries.some(isUndated) || !store.rowTimes.hasUndated(feed)) return
       store.rowTimes.completeUndated(feed, entries)
     },
-    stored({ id }, entries) {
+    stored({ id }: Segment, entries: readonly StoredItem[]): void {
       const undated = entries.filter(({ item }) => isUndated(item))
       const reading = readings.get(id)
       if (!reading || undated.length === 0) return
       reading.hasUndated = true
       reading.hasNewUndated ||= undated.some(({ written }) => written.status === 'inserted')
     },
-    ended({ id, listedAt }) {
+    /** Ends a reading of the period. Returns whether the period may be closed. */
+    ended({ id, listedAt }: Segment): boolean {
       const reading = readings.get(id)
       readings.delete(id)
       if (!store.rowTimes.hasUndated(feed)) return true

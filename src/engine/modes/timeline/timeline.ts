@@ -1,9 +1,11 @@
 import { isoInstant } from '../../../base/clock.ts'
+import { UUID_GLOB } from '../../../base/uuid.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { TimelineFeed } from '../../../declare/resource.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import type { Source } from '../../context/job.ts'
+import { newRowGraceMs } from '../../deletions/denial.ts'
 import { dueSegments } from '../../due/due.ts'
 import { listPage } from '../apply-page.ts'
 import { narrowSpan } from '../failed-span.ts'
@@ -14,7 +16,6 @@ import { handleRefusal } from '../refusals.ts'
 import { nextCut } from './cuts.ts'
 import { applyTimelinePage, isUnboundedPassDue } from './page.ts'
 import { baseQuery, hasSmallerPages, unboundedQuery } from './query.ts'
-import { probeUnread } from './unread-rows.ts'
 
 /**
  * Reads lists that return the newest rows first and filter only on event time. Segments cover the time axis without
@@ -120,6 +121,41 @@ function createPassSplitter(context: EngineContext, list: DeclaredFeed<TimelineF
       hasSpareRequests = false
     },
   }
+}
+
+/** The most rows to probe each time a span is stepped over: thousands of rows may have the same instant. */
+const MOST_AT_ONCE = 50
+
+interface UnreadSpan {
+  /** Both ends are included. */
+  from: string | null
+  to: string | null
+  /** Keys to leave out, since the list has shown them. */
+  but: readonly string[]
+}
+
+/**
+ * Writes probes for stored rows in a span that is stepped over, because one unreadable row keeps the list from showing
+ * the other rows there. The probed rows do not become suspected, since no complete pass has missed them. A row that its
+ * probe finds is due again after a week. Meanwhile further calls probe other rows.
+ */
+function probeUnread(
+  context: EngineContext,
+  { id, feed }: DeclaredFeed<TimelineFeed>,
+  span: UnreadSpan,
+): void {
+  const { store, clock } = context
+  const probe = `${id}.probe`
+  const now = context.now()
+  const rows = store.rowTimes.unasked(feed, probe, {
+    ...span,
+    keys: feed.evidence.by === 'ids' ? UUID_GLOB : '*',
+    before: isoInstant(clock.now() - newRowGraceMs(context)),
+    now,
+    limit: MOST_AT_ONCE,
+  })
+  for (const { key, at } of rows)
+    store.tasks.demand({ feed: probe, key, sortAt: at, dueAt: store.dueClock.after(0) })
 }
 
 /** Adds a segment for the whole time axis if there is none, and cuts the segments at `sync.since`. */
