@@ -6,6 +6,7 @@ import type { Job, Keys, Lane, Source } from '../context/job.ts'
 import { keysWaitMs } from '../due/due.ts'
 import { mayTry, withTries } from '../due/retries.ts'
 import { MOST_FAILURES_IN_A_ROW } from './narrowing.ts'
+import { createTaskQueue, nameOf } from './task-queue.ts'
 
 /**
  * The source of all reads by key, of one key or of many in a request. For every use, this file tracks the keys under
@@ -21,12 +22,12 @@ export interface KeyUse<Work> {
   keys: Keys
   /** False until the tasks of this run are written. */
   isReady(): boolean
-  /**
-   * Takes the next work that is due.
-   * @param isFree false for a key that is being read, or whose scope waits
-   * @param failures failed requests in a row
-   */
-  take(isFree: (task: Task) => boolean, failures: number): Work | undefined
+  /** Loads a batch of tasks that are due. */
+  load(): readonly Task[]
+  /** How many tasks one request may have. */
+  most: number
+  /** The work on the tasks of one request: at least one, and all of one scope. */
+  workOn(tasks: readonly [Task, ...Task[]]): Work
   tasksOf(work: Work): readonly Task[]
   ask(work: Work): AskingKeys<Work>
   /** Called when a piece of work has nothing left to read. */
@@ -44,15 +45,15 @@ interface AskingKeys<Work> extends Pick<Job, 'request' | 'answer' | 'refused' | 
 
 export interface SingleReads<Work> {
   source: Source
-  /** False for a key that is being read, or whose scope waits. */
-  isFree(task: Task): boolean
-  begin(work: Work): Job
+  /** Begins to read a key out of order; undefined for a key that is being read, or whose scope waits. */
+  readNow(task: Task, work: () => Work): Job | undefined
 }
 
 export function createSingleReads<Work>(context: EngineContext, use: KeyUse<Work>): SingleReads<Work> {
   const { backoffs } = context
   const { where, route, lane, expected, keys, tasksOf, replan } = use
   const { resource, id: feed } = where
+  const queue = createTaskQueue(context, use.load)
   const underWay = new Set<string>()
   /** Work that continues with its next request, and its tasks with the tries that are stored. */
   const continued: { work: Work; tasks: readonly Task[] }[] = []
@@ -117,17 +118,19 @@ export function createSingleReads<Work>(context: EngineContext, use: KeyUse<Work
       const index = continued.findIndex(({ tasks }) => tasks.every(task => mayTry(context, task)))
       const [next] = index < 0 ? [] : continued.splice(index, 1)
       if (next) return begin(next.work, next.tasks)
-      const work = use.take(isFree, failures)
-      return work && begin(work)
+      const [first, ...others] = queue.take(isFree, failures, use.most)
+      return first && begin(use.workOn([first, ...others]))
     },
     waitMs: () => backoffs.waitMs(feed) || (use.isReady() ? keysWaitMs(context, keys) : 0),
     isBusy: () => underWay.size > 0,
     ...(replan && { replan }),
   }
-  return { source, isFree, begin }
-}
-
-/** Identifies a task within its feed. */
-export function nameOf({ scope, key }: Task): string {
-  return `${scope}\u0000${key}`
+  return {
+    source,
+    readNow(task, work) {
+      if (!isFree(task)) return undefined
+      queue.drop(task)
+      return begin(work())
+    },
+  }
 }

@@ -19,7 +19,6 @@ import { type ItemHandler, type ItemWork, rejectScope } from './item-handler.ts'
 import { bodyAnswer } from './message-body.ts'
 import { resultsAnswer } from './playbook-results.ts'
 import { linksAnswer } from './record-links.ts'
-import { createTaskQueue } from './task-queue.ts'
 import { transcriptAnswer } from './transcript.ts'
 import { rowAnswer } from './whole-record.ts'
 
@@ -51,24 +50,18 @@ export function createItems(
   const keys: Keys = { ...where, everyRound, since, items: feed }
   const plan = planOf(context, id, parents, handler)
 
-  const queue = createTaskQueue(context, () => dueItems(context, keys))
-
-  const workOn = (taken: Task, isUrgent: boolean): ItemWork => {
-    urgent.keys.get(id)?.delete(taken.key)
-    // A row may have made the key due again since its batch was loaded. This read serves that demand too.
-    return { ...workOf(items, store.tasks.find(taken) ?? taken), isUrgent }
-  }
-
-  const { source, isFree, begin } = createSingleReads<ItemWork>(context, {
+  const { source, readNow } = createSingleReads<ItemWork>(context, {
     where: items,
     route,
     lane: 'items',
     expected,
     keys,
     isReady: () => plan?.isReady() ?? true,
-    take(...free) {
-      const task = queue.take(...free)
-      return task && workOn(task, false)
+    load: () => dueItems(context, keys),
+    most: 1,
+    workOn([task]) {
+      urgent.keys.get(id)?.delete(task.key)
+      return workOf(items, task, false)
     },
     tasksOf: ({ task }) => [task],
     ask: work => ({
@@ -101,9 +94,8 @@ export function createItems(
         const task = urgentTask(context, id, feed, key)
         if (task && !mayTry(context, task)) continue
         urgentKeys.delete(key)
-        if (!task || !isFree(task)) continue
-        queue.drop(task)
-        return begin(workOn(task, true))
+        const job = task && readNow(task, () => workOf(items, task, true))
+        if (job) return job
       }
       return undefined
     },
@@ -192,11 +184,11 @@ function dueItems(context: EngineContext, { items, ...keys }: Keys): Task[] {
   return [...(items ? firstReads(context, keys.feed, items, limit) : []), ...newest, ...others]
 }
 
-function workOf(items: DeclaredFeed<ItemFeed>, task: Task): ItemWork {
+function workOf(items: DeclaredFeed<ItemFeed>, task: Task, isUrgent: boolean): ItemWork {
   return {
     ...items,
     task,
-    isUrgent: false,
+    isUrgent,
     more: false,
     ticket: undefined,
     sentAt: undefined,

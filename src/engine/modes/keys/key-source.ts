@@ -66,9 +66,12 @@ interface KeyPage extends NamedKeys {
   isPart: boolean
 }
 
-function firstPage(tasks: readonly Task[], isPart = false): KeyPage | undefined {
+/** How many tasks are loaded from the database at a time. */
+const BATCH_SIZE = 2 * MOST_IDS
+
+function firstPage(tasks: readonly [Task, ...Task[]], isPart = false): KeyPage {
   const [first] = tasks
-  return first && { tasks, first, cursor: null, present: new Map(), guard: createPageGuard(), isPart }
+  return { tasks, first, cursor: null, present: new Map(), guard: createPageGuard(), isPart }
 }
 
 export function createKeySource(
@@ -77,6 +80,7 @@ export function createKeySource(
   evidence: KeyEvidence,
   reads: KeyReads,
 ): Source {
+  const { schedule, backoffs } = context
   const { where, lane, everyRound, isReady = () => true } = reads
   const requests = keyRequestsOf(evidence)
   const work = { feed, requests, reads }
@@ -88,7 +92,6 @@ export function createKeySource(
     everyRound,
     ...(evidence.by === 'ids' && { keys: UUID_GLOB }),
   }
-  const takeTasks = createTakeTasks(context, keys, requests.most)
 
   return createSingleReads<KeyPage>(context, {
     where,
@@ -97,7 +100,15 @@ export function createKeySource(
     expected,
     keys,
     isReady,
-    take: isFree => firstPage(takeTasks(isFree)),
+    load: () =>
+      schedule.dueTasks({
+        ...keys,
+        limit: BATCH_SIZE,
+        first: 'longest-due',
+        exceptScopes: backoffs.waitingScopes(where.id),
+      }),
+    most: requests.most,
+    workOn: tasks => firstPage(tasks),
     tasksOf: ({ tasks }) => tasks,
     ask(page) {
       const { tasks, first, isPart } = page
@@ -118,53 +129,13 @@ export function createKeySource(
           else throw refusalError(status, message)
         },
         failed(error) {
-          rest = halves(tasks).flatMap(half => firstPage(half, true) ?? [])
-          if (rest.length === 0 || context.backoffs.isWaiting(where.id)) putOff(context, where, tasks, error)
+          rest = halves(tasks).flatMap(([one, ...others]) => (one ? firstPage([one, ...others], true) : []))
+          if (rest.length === 0 || backoffs.isWaiting(where.id)) putOff(context, where, tasks, error)
         },
         rest: again => (again && (isPart || page.cursor !== null) ? [page] : rest),
       }
     },
   }).source
-}
-
-/** How many tasks are loaded from the database at a time. */
-const BATCH_SIZE = 2 * MOST_IDS
-
-/**
- * Returns a function that takes the tasks of the next request: all of one scope, at most `most`, and those that have
- * been due the longest first. None when no task is due.
- */
-function createTakeTasks(
-  { store, schedule, backoffs }: EngineContext,
-  keys: Keys,
-  most: number,
-): (isFree: (task: Task) => boolean) => Task[] {
-  let batch: Task[] = []
-  const load = (): Task[] =>
-    schedule.dueTasks({
-      ...keys,
-      limit: BATCH_SIZE,
-      first: 'longest-due',
-      exceptScopes: backoffs.waitingScopes(keys.feed),
-    })
-  /**
-   * False if the task was removed, or its due time has changed, since the batch was loaded. If it is due again, a later
-   * batch has it.
-   */
-  const isStillDue = (task: Task) => store.tasks.find(task)?.dueAt === task.dueAt
-
-  return isFree => {
-    for (;;) {
-      batch = batch.filter(isFree)
-      if (batch.length === 0) batch = load().filter(isFree)
-      const [next] = batch
-      if (!next) return []
-      const tasks = batch.filter(({ scope }) => scope === next.scope).slice(0, most)
-      batch = batch.filter(task => !tasks.includes(task))
-      const due = tasks.filter(isStillDue)
-      if (due.length > 0) return due
-    }
-  }
 }
 
 /** Stores the records of a page. Returns the next page, or settles all keys when there is none. */
