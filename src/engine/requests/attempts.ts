@@ -6,11 +6,11 @@ import { CUT_OFF } from '../../api/outcome-texts.ts'
 import type { HealthCheck } from '../../api/reach.ts'
 import { type ApiRequest, pathWithQuery } from '../../api/request.ts'
 import { retryDecision } from '../../api/retry.ts'
-import { ResourceError, RetryError, StopError } from '../../base/errors.ts'
+import { type ParleyError, ResourceError, RetryError, StopError } from '../../base/errors.ts'
 import type { EngineContext } from '../context/context.ts'
 import type { ChosenJob, EndlessWork, Job, Lane } from '../context/job.ts'
 import { triesOf, tryAgain } from '../due/retries.ts'
-import { applyOutcome, failJob, finishJob, type OutcomeDeps } from './outcome.ts'
+import { applyOutcome, failJob, finishJob, type OutcomeDeps, ROUTE_FAILING } from './outcome.ts'
 import type { GovernorPause, Reachability } from './reachability.ts'
 import { countRequest, type SchedulerProgress } from './request-counts.ts'
 import type { RouteSlots } from './route-slots.ts'
@@ -141,7 +141,7 @@ export function createRequestAttempts(deps: RequestAttemptsDeps) {
       }
     }
     if (isRefusedAccess(sent)) progress.turnedAway += 1
-    await failJob(deps, chosen, error)
+    await failJob(deps, chosen, isAbandoned(job) ? routeFailingError(error) : error)
   }
 
   /** While access is in doubt, or before the first answer, a 403 or 404 says nothing about the requested record. */
@@ -157,6 +157,10 @@ export function createRequestAttempts(deps: RequestAttemptsDeps) {
     return attemptsOf({ isPart, hasFailed: schedule.isTimed && isFailing })
   }
 
+  /** In a backfill, a feed whose route keeps failing is left to the next run. */
+  const isAbandoned = ({ request }: Job) =>
+    deps.endless === undefined && reachability.isAbandoned(request.route)
+
   /**
    * Whether a failed request is made again. A failure of this request alone is noted, with the time of the next try.
    */
@@ -165,7 +169,7 @@ export function createRequestAttempts(deps: RequestAttemptsDeps) {
     // stay due.
     if (reachability.isAway() || (cause === 'throttled' && !refusals.isAlone(job.request))) return true
     const { reads, resource, request } = job
-    if (reads === undefined) return false
+    if (reads === undefined || isAbandoned(job)) return false
     const attempt = triesOf(reads) + 1
     if (attempt >= mostAttempts(job)) return false
     const decision = retryDecision(
@@ -181,17 +185,6 @@ export function createRequestAttempts(deps: RequestAttemptsDeps) {
   return {
     perform,
     sendHealthCheck,
-    /** Fails the job without a request, since requests on its route keep failing. */
-    async refuse(chosen: ChosenJob, reason: string): Promise<void> {
-      try {
-        const message = `Not sent, since requests on this route keep failing: ${reason}`
-        const hint = 'Run the command again later; it requests the rest.'
-        await failJob(deps, chosen, new ResourceError(message, { code: 'route-silent', hint }))
-      } catch (error) {
-        chosen.job.over(false)
-        deps.stop(error)
-      }
-    },
     /** Number of requests in flight without an answer. */
     unanswered: () => unanswered,
     /**
@@ -251,6 +244,13 @@ function isDeclaredRefusal({ expected }: Pick<Job, 'expected'>, sent: Sent): boo
 
 function isRefusedAccess(sent: Sent): boolean {
   return sent.kind === 'refused' && (sent.status === 403 || sent.status === 404)
+}
+
+function routeFailingError({ message }: ParleyError): ResourceError {
+  return new ResourceError(`Requests on this route keep failing: ${message}`, {
+    code: ROUTE_FAILING,
+    hint: 'Run the command again later; it requests the rest.',
+  })
 }
 
 /** The API answers in JSON (spec: Errors): the 404 of a proxy says nothing about the record. */

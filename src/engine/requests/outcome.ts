@@ -82,6 +82,9 @@ export async function finishJob(
   while (batches && !cancel.aborted && !(await context.store.transaction(() => batches.next().done)));
 }
 
+/** The code of the error when a backfill leaves a feed to the next run, since its route keeps failing. */
+export const ROUTE_FAILING = 'route-silent'
+
 /** Stores that the job has failed for good, and ends it. */
 export async function failJob(
   { context, endless }: Pick<OutcomeDeps, 'context' | 'endless'>,
@@ -93,9 +96,10 @@ export async function failJob(
     await context.store.transaction(() => {
       endless?.onApply(job, lane)
       if (job.reads) endTries(context, job.reads)
-      // No smaller request helps. The feed waits as a whole, and is read soon after the trigger is gone.
-      if (error.code === FOREIGN_OBJECT)
-        backOff(context, { resource: job.resource, id: job.feed }, error, { scope: job.scope ?? '' })
+      const { resource, feed: id, scope = '' } = job
+      // No smaller request helps. The feed is read soon after the trigger is gone.
+      if (error.code === FOREIGN_OBJECT) backOff(context, { resource, id }, error, { scope })
+      else if (error.code === ROUTE_FAILING) backOff(context, { resource, id }, named)
       else job.failed(named)
     })
   } catch (thrown) {

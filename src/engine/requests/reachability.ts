@@ -252,9 +252,8 @@ export function createReachability({
       const at = clock.elapsed()
       return Math.max(restMs(reach, route, at), closedMs(limits, route, at))
     },
-    /** Why a backfill has abandoned this route; undefined when it has not. */
-    abandonedReason: (route: string): string | undefined =>
-      isAbandoned(reach, route) ? reach.routes.get(route)?.reason : undefined,
+    /** Whether a backfill tries this route no more. */
+    isAbandoned: (route: string): boolean => isAbandoned(reach, route),
     /** Whether the whole API is silent, so that a failure is not the fault of the request. */
     isAway: () => reach.silence?.isAway === true,
     isAccessInDoubt: () => isAccessInDoubt(reach),

@@ -97,11 +97,9 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     ending.abort()
   }
 
-  /** A backfill fails requests on an abandoned route at once, so they do not wait. */
+  /** On an abandoned route, one request of each feed is still sent, at once: its failure closes the feed. */
   const restMs = (route: string) =>
-    endless === undefined && reachability.abandonedReason(route) !== undefined
-      ? 0
-      : reachability.restMs(route)
+    endless === undefined && reachability.isAbandoned(route) ? 0 : reachability.restMs(route)
   const slots = createRouteSlots({
     most: () => governor.state().concurrency,
     isResting: reachability.isResting,

@@ -79,16 +79,8 @@ export function createSteps(deps: StepDeps) {
     })
   }
 
-  /** Sends the job's request. If a backfill has abandoned the route, the job fails instead, and the permit is kept. */
-  const start = async (chosen: ChosenJob, permit: Permit): Promise<void> => {
+  const start = (chosen: ChosenJob, permit: Permit): void => {
     const { job } = chosen
-    const reason = endless ? undefined : reachability.abandonedReason(job.request.route)
-    if (reason !== undefined) {
-      kept = permit
-      await attempts.refuse(chosen, reason)
-      lanes.askAgain(job.feed)
-      return
-    }
     run(
       () => attempts.perform(chosen, permit),
       () => {
@@ -144,7 +136,7 @@ export function createSteps(deps: StepDeps) {
     }
     const chosen = lanes.choose()
     if (chosen) {
-      await start(chosen, permit)
+      start(chosen, permit)
       return true
     }
     if (await store.waitUntilFree()) {
