@@ -4,13 +4,13 @@ import { tableNamed } from '../../../catalog/catalog.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { ParsedItem } from '../../../declare/parsed-item.ts'
 import type { SingletonFeed } from '../../../declare/resource.ts'
-import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
-import type { Reply, Source } from '../../context/job.ts'
+import type { Source } from '../../context/job.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { backOff } from '../../due/back-off.ts'
 import { writeRows } from '../../follow-ups/write.ts'
 import { createListSources, type ListMode } from '../lists.ts'
+import { endPassOf } from '../pass.ts'
 import { handleRefusal } from '../refusals.ts'
 
 /** Reads a resource that is one document. The document is stored in one row, with the id 1. */
@@ -34,22 +34,8 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
     isStored() &&
     store.stored.valueOf(row, 'document') !== undefined
 
-  const known = (): Segment | undefined => store.segments.of(id, '')[0]
-
-  /** The segment of the document. A document that was never read, or that was gone, gets a new segment. */
-  const segmentOf = (): Segment =>
-    known() ?? store.segments.add({ feed: id, scope: '', from: null, to: null })
-
-  const noteRead = (reply: Reply, { wantedAt }: Segment) => {
-    const segment = segmentOf()
-    store.segments.save({
-      ...segment,
-      listedAt: reply.serverSentAt,
-      listedRound: context.rounds.number(resource),
-    })
-    store.segments.met({ id: segment.id, passWantedAt: wantedAt })
-    store.state.fresh(resource, reply.serverSentAt)
-  }
+  /** A document that was never read, or that was gone, gets a new segment. */
+  const addSegment = () => store.segments.add({ feed: id, scope: '', from: null, to: null })
 
   const ask: ListMode['ask'] = segment => ({
     request: { route: feed.read.path, path: feed.read.path },
@@ -63,7 +49,10 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
         const filled = feed.stores === 'document' ? ['id', 'document'] : ['id']
         writeRows(context, resource, feed.table, [item], { ticket: reply.ticket, now: context.now(), filled })
       }
-      noteRead(reply, segment)
+      const passRound = context.rounds.number(resource)
+      const pass = { passStartedAt: reply.serverSentAt, passRound, passWantedAt: segment.wantedAt }
+      endPassOf(store.segments, { ...segment, ...pass })
+      store.state.fresh(resource, reply.serverSentAt)
     },
     refused(status, message) {
       if (status === 404 && isStored() && feed.expected?.[404]) denyDocument(status, message)
@@ -77,7 +66,7 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
   return createListSources(context, {
     list: document,
     isOneByOne: true,
-    prepare: () => (known() ?? store.attempt(segmentOf)) !== undefined,
+    prepare: () => store.segments.of(id, '').length > 0 || store.attempt(addSegment) !== undefined,
     ask,
   })
 }
