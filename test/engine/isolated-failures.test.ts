@@ -261,6 +261,25 @@ describe('a failing single read', () => {
     expect(trial.column('SELECT id FROM meetings ORDER BY 1')).toEqual(ids.filter(id => !bad.has(id)))
   })
 
+  test('a backfill whose single reads all fail leaves them to the next run after a few requests', async () => {
+    const api = await startScriptedApi()
+    const ids = Array.from({ length: 40 }, (_, index) => `m${String(index).padStart(2, '0')}`)
+    let isBroken = true
+    api.on('/v1/meetings', () => v1Page(ids.map(id => ({ meeting_id: id }))))
+    api.on('/v1/meetings/{id}', ({ params: [id = ''] }) =>
+      isBroken ? refused(500) : { body: { data: { meeting_id: id } } },
+    )
+    const trial = await startTrial(api)
+    expect(outcomeOf(await trial.run(['meetings']), 'meetings')).toBe('failed')
+    const asked = api.requests.filter(({ path }) => path.startsWith('/v1/meetings/'))
+    expect(asked.length).toBeLessThan(20)
+    const [reason] = trial.column("SELECT reason FROM sync_status WHERE resource = 'meetings'")
+    expect(reason).toMatch(/Requests on this route keep failing: .*\. Run the command again later/)
+    isBroken = false
+    expect(outcomeOf(await trial.run(['meetings']), 'meetings')).toBe('complete')
+    expect(trial.column('SELECT id FROM meetings ORDER BY 1')).toEqual(ids)
+  })
+
   test('the tasks of an unavailable object do not hide those of other objects', async () => {
     const api = await startScriptedApi()
     api.on('/v2/objects/{object}/records', ({ params: [object] }) =>
