@@ -35,9 +35,9 @@ type Camel<Text extends string> = Text extends `${infer Head}.${infer Tail}`
 type Section = keyof typeof SECTIONS
 type SettingValue<Key extends SettingKey> =
   (typeof SETTINGS)[Key]['kind'] extends SettingKind<infer T>
-    ? (typeof SETTINGS)[Key]['default'] extends undefined
-      ? T | undefined
-      : T
+    ? (typeof SETTINGS)[Key] extends { default: unknown }
+      ? T
+      : T | undefined
     : never
 
 /** The name of a setting in this section, but not in a section below this one. */

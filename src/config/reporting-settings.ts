@@ -18,7 +18,6 @@ const OBJECT_KIND = kinds.text('the name of a CRM object, as in `crm_objects.nam
 
 const roleSetting = ({ holds, example }: CrmRole) => ({
   kind: ROLE_KIND,
-  default: undefined,
   without: 'guessed',
   description: `The field with ${holds}.`,
   example: JSON.stringify(example),
@@ -35,7 +34,6 @@ function roleSettings<O extends RoleObject>(object: O) {
 
 const objectSetting = <O extends RoleObject>(object: O, standard: string) => ({
   kind: OBJECT_KIND,
-  default: undefined,
   without: `${object}, unless the workspace has made that object`,
   description: `The CRM object that holds ${standard}.`,
   example: JSON.stringify(object),
@@ -43,7 +41,6 @@ const objectSetting = <O extends RoleObject>(object: O, standard: string) => ({
 
 const stageList = (outcome: string, example: string) => ({
   kind: kinds.textList('stages'),
-  default: undefined,
   without: 'guessed',
   description: `The stages of ${outcome} deals: each by its id, its name, or as \`Pipeline/Stage\`. They decide before what deals and stages say about themselves; a stage that no setting names is still guessed. In the environment, separate them with commas.`,
   example,
@@ -51,7 +48,6 @@ const stageList = (outcome: string, example: string) => ({
 
 const pipelineList = (kind: string, without: string, example: string) => ({
   kind: kinds.textList('pipelines'),
-  default: undefined,
   without,
   description: `The pipelines of ${kind}, by id or by name. In the environment, separate them with commas.`,
   example,
@@ -86,15 +82,12 @@ export const REPORTING_SETTINGS = {
   },
   'reporting.workdays': {
     kind: kinds.weekdayList,
-    default: undefined,
     without: 'Monday to Friday',
     description: 'The days on which people work. In the environment, separate them with commas.',
     example: '["sunday", "monday", "tuesday", "wednesday", "thursday"]',
   },
   'reporting.holidays': {
     kind: kinds.dayList,
-    default: undefined,
-    without: 'none',
     description: 'Days without work. In the environment, separate them with commas.',
     example: '["2026-12-25", "2027-01-01"]',
   },
@@ -121,7 +114,6 @@ export const REPORTING_SETTINGS = {
   },
   'reporting.internal_domains': {
     kind: kinds.domainList,
-    default: undefined,
     without: 'guessed',
     description:
       'Domains of the addresses of your own people. Members are your people wherever they have an address. In the environment, separate them with commas.',
@@ -129,23 +121,17 @@ export const REPORTING_SETTINGS = {
   },
   'reporting.partner_domains': {
     kind: kinds.domainList,
-    default: undefined,
-    without: 'none',
     description:
       'Domains of companies that work with you: their people are neither yours nor customers. In the environment, separate them with commas.',
     example: '["agency.example"]',
   },
   'reporting.currency': {
     kind: kinds.currency,
-    default: undefined,
-    without: 'none',
     description: 'The currency of `deals.amount_reporting`.',
     example: '"EUR"',
   },
   'reporting.rates': {
     kind: kinds.rates,
-    default: undefined,
-    without: 'none',
     description:
       'What one unit of another currency is worth in `reporting.currency`. An amount in a currency without a rate is not converted. In the environment: `USD=0.92,JPY=0.0061`.',
     example: '{ USD = 0.92, JPY = 0.0061 }',

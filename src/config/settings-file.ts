@@ -59,7 +59,7 @@ export const keyInFile = (key: SettingKey, { secret }: Setting): string =>
 
 export const settingsOf = (section: string) => SETTING_LIST.filter(([key]) => sectionOf(key) === section)
 
-export const defaultText = (setting: Setting): string => String(setting.default ?? setting.without)
+export const defaultText = (setting: Setting): string => String(setting.default ?? setting.without ?? 'none')
 
 /** Text as TOML comment lines, broken between words. */
 function commentLines(text: string): string {

@@ -5,9 +5,9 @@ import { REPORTING_SECTIONS, REPORTING_SETTINGS } from './reporting-settings.ts'
 /** Everything about one setting: how to read it and how to explain it. */
 export interface Setting {
   kind: SettingKind<unknown>
-  /** The value as in a settings file; undefined when there is no default. */
-  default: string | number | boolean | undefined
-  /** Shown in documents in place of a default. */
+  /** The value as in a settings file. */
+  default?: string | number | boolean
+  /** Shown in documents where there is no default. By default `none`. */
   without?: string
   unit?: string
   description: string
@@ -15,7 +15,7 @@ export interface Setting {
   environment?: string
   /** The flag. Settings that describe the workspace have none. */
   flag?: string
-  /** The name of the flag's value in the help. */
+  /** The name of the flag's value in the help. By default `file` for a secret, else `true|false`. */
   placeholder?: string
   /** An example value, as TOML. */
   example: string
@@ -60,7 +60,6 @@ const accessSecret = (what: string) =>
 export const SETTINGS = {
   'api.base_url': {
     kind: kinds.baseUrl,
-    default: undefined,
     without: 'required',
     description: 'The address of the API, without `/v1` and `/v2`.',
     environment: 'PARLEY_BASE_URL',
@@ -70,19 +69,16 @@ export const SETTINGS = {
   },
   'api.key': {
     kind: kinds.text('a key of printable ASCII characters without spaces', /^[\x21-\x7e]+$/),
-    default: undefined,
     without: 'required',
     description:
       'The API key. `key_file` names the file that contains it; only the service should be able to read that file. A relative path starts at the folder of the settings file. `--api-key-file`, `PARLEY_API_KEY_FILE` and the systemd credential `api_key` name a file as well; `key` and `PARLEY_API_KEY` contain the key itself. parley never prints, logs or stores the key.',
     environment: 'PARLEY_API_KEY',
     flag: '--api-key-file',
-    placeholder: 'file',
     example: '"parley.key"',
     secret: 'the API key',
   },
   'api.workspace_id': {
     kind: kinds.text('an id of printable ASCII characters without spaces', /^[\x21-\x7e]+$/),
-    default: undefined,
     without: 'required',
     description: 'The id of the workspace to read. The API key must belong to it.',
     environment: 'PARLEY_WORKSPACE_ID',
@@ -92,19 +88,15 @@ export const SETTINGS = {
   },
   'api.proxy': {
     kind: kinds.proxy,
-    default: undefined,
     without: 'that of `HTTPS_PROXY` or `HTTP_PROXY`, if set',
     description:
       'The proxy for requests to the API, to a bucket and to webhooks; "none" uses no proxy at all. Hosts of `NO_PROXY`, and loopback, are always reached directly. The proxy must allow `CONNECT` to their ports. Since its address may contain a password, `proxy_file` names a file that contains it, as for the API key; `proxy` contains the address itself. A certificate that a company adds is trusted when `NODE_EXTRA_CA_CERTS` names its file.',
     flag: '--proxy-file',
-    placeholder: 'file',
     example: '"proxy.url"',
     secret: 'the address of the proxy',
   },
   'api.max_requests_per_second': {
     kind: kinds.number({ min: 0.01, max: 1000 }),
-    default: undefined,
-    without: 'none',
     unit: 'requests per second',
     description:
       'An upper limit that is never exceeded. Without it, parley finds the limit of the API by itself.',
@@ -114,8 +106,6 @@ export const SETTINGS = {
   },
   'api.max_concurrency': {
     kind: kinds.number({ whole: true, min: 1, max: 1000 }),
-    default: undefined,
-    without: 'none',
     unit: 'requests at the same time',
     description: 'An upper limit for requests in flight at the same time.',
     flag: '--max-concurrency',
@@ -124,8 +114,6 @@ export const SETTINGS = {
   },
   'api.max_requests_per_day': {
     kind: kinds.number({ whole: true, min: 1, max: 1_000_000_000 }),
-    default: undefined,
-    without: 'none',
     unit: 'requests per day',
     description:
       'An upper limit for requests in a UTC day. When it is reached, requests wait; `doctor` and `backfill --plan` end instead. The requests of these two commands, 60 at most, are not counted for later runs.',
@@ -202,7 +190,6 @@ export const SETTINGS = {
   },
   'sync.since': {
     kind: kinds.instant,
-    default: undefined,
     without: 'everything',
     unit: 'UTC day or RFC 3339 instant',
     description:
@@ -213,7 +200,6 @@ export const SETTINGS = {
   },
   'sync.resources': {
     kind: kinds.resourceList,
-    default: undefined,
     without: 'all',
     description:
       'The resources to read. The parents that they need are added. In the environment and with the flag, separate the names with commas.',
@@ -235,7 +221,6 @@ export const SETTINGS = {
     default: true,
     description: 'Stores the start and end time of each word of a transcript.',
     flag: '--transcript-words',
-    placeholder: 'true|false',
     example: 'false',
   },
   'crm.tables': {
@@ -244,7 +229,6 @@ export const SETTINGS = {
     description:
       'Maintains a table with typed columns for each CRM object, such as `crm_deal`, in addition to the JSON in `crm_records`. When it is false, existing typed tables are dropped at the next start.',
     flag: '--crm-tables',
-    placeholder: 'true|false',
     example: 'false',
   },
   ...REPORTING_SETTINGS,
@@ -254,7 +238,6 @@ export const SETTINGS = {
     description:
       'Maintains the full-text indices of `parley search`. A backfill builds them at its end, the daemon while it reads. When it is false, a search scans all texts, and existing indices are dropped at the next start.',
     flag: '--search',
-    placeholder: 'true|false',
     example: 'false',
   },
   'http.listen': {
@@ -268,12 +251,9 @@ export const SETTINGS = {
   },
   'http.token': {
     kind: accessSecret('token'),
-    default: undefined,
-    without: 'none',
     description:
       'The token that the status server asks for on a TCP address: as `Authorization: Bearer TOKEN`, or as the password in a browser, with any user name. `/livez` and `/readyz` need none, webhooks need `http.nudge_secret` instead, and the catalogue `http.catalogue_token`. A Unix socket asks for no token: its permissions decide. Without a token, the server listens on loopback only. `token_file` names the file that contains the token, as for the API key. Beyond loopback, use a reverse proxy with TLS, since the token is sent as it is.',
     flag: '--http-token-file',
-    placeholder: 'file',
     example: '"http.token"',
     secret: 'the token of the status server',
   },
@@ -283,50 +263,38 @@ export const SETTINGS = {
     description:
       'Serves the report of `parley report` at the path `/report`. The report has names of deals and people, unlike the page. So it needs `http.token`, which `/report` asks for on a Unix socket too. A separate thread makes the report when somebody asks for it, at most every few seconds.',
     flag: '--http-report',
-    placeholder: 'true|false',
     example: 'true',
   },
   'http.catalogue_token': {
     kind: accessSecret('token'),
-    default: undefined,
     without: 'no catalogue',
     description:
       'The token of the catalogue: with it and `publish.target`, the status server of the daemon is also a read-only Iceberg REST catalogue of the published tables, at the path `/iceberg`. Spark, Trino, DuckDB, pyiceberg and ClickHouse send the token as `Authorization: Bearer TOKEN`, also to a Unix socket. It opens nothing but the catalogue, and `http.token` does not open the catalogue. drizzle/engines.md says how each engine connects. `catalogue_token_file` names the file that contains the token, as for the API key.',
     flag: '--catalogue-token-file',
-    placeholder: 'file',
     example: '"catalogue.token"',
     secret: 'the token of the catalogue',
   },
   'http.nudge_secret': {
     kind: accessSecret('secret'),
-    default: undefined,
-    without: 'none',
     description:
       'The secret that webhooks of the product must send: in the header `X-Nudge-Secret` of `POST /nudge`, or, for webhooks without custom headers, percent-encoded at the end of `POST /nudge/SECRET`. A webhook is only a hint at what to read soon; its content is never stored. A body that is not JSON is refused (400, or 415 for another type). Without a secret there is no `/nudge`. A reverse proxy for webhooks should forward no other path, keep this path out of its log, and send the host `localhost`, `127.0.0.1` or `[::1]`, since the server on loopback accepts no other host. `nudge_secret_file` names the file that contains the secret, as for the API key. The secret is never printed, logged or stored.',
     flag: '--nudge-secret-file',
-    placeholder: 'file',
     example: '"nudge.secret"',
     secret: 'the nudge secret',
   },
   'hooks.on_problem': {
     kind: kinds.hook,
-    default: undefined,
-    without: 'none',
     description:
       'What the daemon calls for each problem that lasts: a command for `/bin/sh`, or the address of a webhook. A problem that needs a person is announced when it is seen in two looks in a row, 15 seconds apart, and again after each day that it lasts. A problem that parley waited out is announced again when it needs a person. A restart does not announce a problem again. systemd/README.md has the fields of a call. A call that fails is repeated up to four times in about 15 minutes. `on_problem_file` names the file that contains the command or the address, as for the API key. The value is never printed, logged or stored.',
     flag: '--on-problem-file',
-    placeholder: 'file',
     example: '"on-problem.hook"',
     secret: 'the problem hook',
   },
   'hooks.on_recovered': {
     kind: kinds.hook,
-    default: undefined,
-    without: 'none',
     description:
       'What the daemon calls once when a problem that it announced is gone in two looks in a row, with the same fields and how long the problem lasted. The value is given as that of `hooks.on_problem`.',
     flag: '--on-recovered-file',
-    placeholder: 'file',
     example: '"on-recovered.hook"',
     secret: 'the recovery hook',
   },
@@ -361,7 +329,6 @@ export const SETTINGS = {
   },
   'snapshot.every': {
     kind: kinds.calendar,
-    default: undefined,
     without: 'no snapshots',
     description:
       "When the daemon takes a snapshot, in this machine's time zone: hourly at minute 7, daily at 03:47, weekly at 03:47 on Sundays, or by the cron pattern. The first snapshot is taken at once. A snapshot that was missed while the daemon did not run is taken once at its start. A snapshot waits up to an hour for due maintenance, so that it does not contain what maintenance purges. A failed snapshot is a warning; the next one is taken as planned. `parley snapshot` takes one at any time.",
@@ -381,7 +348,6 @@ export const SETTINGS = {
   },
   'snapshot.folder': {
     kind: kinds.folder,
-    default: undefined,
     without: 'next to the database, its name with `.snapshots`',
     description:
       'The folder for snapshots, one for each warehouse. A relative path starts at the working directory. It is created if it is missing. Only snapshots of the same warehouse are removed from it. Each snapshot needs about as much space as the database. Use another disk to survive a disk failure.',
@@ -391,7 +357,6 @@ export const SETTINGS = {
   },
   'publish.target': {
     kind: kinds.publishTarget,
-    default: undefined,
     without: 'no publications by the daemon',
     description:
       'Where the daemon publishes the warehouse: a folder or `s3://bucket/prefix`. A relative path starts at the working directory. It is new, empty, or has earlier publications of this warehouse. `parley publish` without a target publishes there too. A target that is down, slow or full never delays the sync: the daemon logs a warning, and tries again after 30 seconds and then after growing waits, at most as long as `publish.every` and an hour.',
@@ -420,7 +385,6 @@ export const SETTINGS = {
   },
   'publish.tables': {
     kind: kinds.tableList,
-    default: undefined,
     without: 'all',
     description:
       'The tables to publish. A table of the target that is no longer in the list is published without rows, so that nothing in it grows old. Tables of CRM objects, such as `crm_deal`, may be named before they exist; when the list of objects was read, a name of none of them is refused. In the environment and with the flag, separate the names with commas.',
@@ -430,7 +394,6 @@ export const SETTINGS = {
   },
   'publish.location': {
     kind: kinds.location,
-    default: undefined,
     without: 'where the target is',
     description:
       'The URL at which readers find the target, if it is not at the same path for them. Readers take `?` and `#` for the end of a path, so a new target whose path has them needs a location without them. It stays the same for the life of a target.',
@@ -440,7 +403,6 @@ export const SETTINGS = {
   },
   'publish.s3_endpoint': {
     kind: kinds.endpoint,
-    default: undefined,
     without: 'AWS, by `publish.s3_region`',
     description:
       'The address of the S3 API, without the bucket. Only for storage that is not AWS, and for addresses of your own at AWS.',
@@ -461,7 +423,6 @@ export const SETTINGS = {
       'an id of printable ASCII characters without spaces, commas and slashes',
       /^[!-+\-.0-~]{1,200}$/,
     ),
-    default: undefined,
     without: 'credentials of the environment, profile or role',
     description:
       'The id of the access key. Without it and its secret, parley uses the credentials that programs of AWS find: `AWS_ACCESS_KEY_ID` and the like, a profile (`AWS_PROFILE`, also with SSO), a web identity, or the role of a container or machine. The key needs `s3:ListBucket` for the bucket, and `s3:GetObject`, `s3:PutObject` and `s3:DeleteObject` for the objects below the prefix.',
@@ -474,33 +435,26 @@ export const SETTINGS = {
       'a key of at most 200 printable ASCII characters without spaces',
       /^[\x21-\x7e]{1,200}$/,
     ),
-    default: undefined,
     without: 'as for `publish.s3_access_key_id`',
     description:
       'The secret of the access key, in a file like `api.key`, and read only when parley publishes to S3. parley never prints, logs or stores it.',
     flag: '--s3-secret-access-key-file',
-    placeholder: 'file',
     example: '"s3.secret"',
     secret: 'the S3 secret access key',
   },
   'publish.s3_session_token': {
     kind: kinds.text('a token of printable ASCII characters without spaces', /^[\x21-\x7e]{1,8000}$/),
-    default: undefined,
-    without: 'none',
     description: 'The session token, if the access key is a temporary one. Treated like the secret.',
     flag: '--s3-session-token-file',
-    placeholder: 'file',
     example: '"s3.token"',
     secret: 'the S3 session token',
   },
   'publish.s3_path_style': {
     kind: kinds.boolean,
-    default: undefined,
     without: 'true with `publish.s3_endpoint`',
     description:
       'Whether the bucket is named in the path of a URL instead of in the host name. MinIO and most other services need the path.',
     flag: '--s3-path-style',
-    placeholder: 'true|false',
     example: 'false',
   },
   'log.level': {

@@ -54,10 +54,10 @@ test('values that are filled into the file are read back', () => {
   expect([settings.api.maxConcurrency, settings.log.level]).toEqual([7, 'warn'])
 })
 
-test.each(SETTING_LIST)('the default of %s is allowed', (_, { kind, default: usual, without }) => {
-  if (usual === undefined) expect(without).toBeDefined()
-  else expect(kind.read(usual, { cwd: '/' })).toBeDefined()
-})
+test.each(SETTING_LIST.filter(([, setting]) => setting.default !== undefined))(
+  'the default of %s is allowed',
+  (_, { kind, default: usual }) => expect(kind.read(usual, { cwd: '/' })).toBeDefined(),
+)
 
 test('no two settings share a flag', () => {
   const flags = SETTING_LIST.flatMap(([, { flag }]) => flag ?? [])

@@ -119,7 +119,8 @@ export function flagValues(command: Command, keys: readonly SettingKey[]): Setti
 
 /** The flag of a setting, with the first sentence of the description as its help. The flag of a secret takes a file. */
 function settingOption(key: SettingKey): Option {
-  const { flag, placeholder, secret, description, default: usual } = settingNamed(key)
+  const { flag, secret, description, default: usual, ...setting } = settingNamed(key)
+  const placeholder = setting.placeholder ?? (secret ? 'file' : 'true|false')
   const meaning = secret
     ? `File that contains ${secret} (no flag takes the value itself, since other users could see it)`
     : description.replace(/\.( .*)?$/s, '').replaceAll('`', '')
