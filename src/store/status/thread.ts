@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { createCachedReading } from '../../base/cached-reading.ts'
 import type { Clock } from '../../base/clock.ts'
 import { databaseSizes } from '../disk/disk-space.ts'
 
@@ -36,36 +37,18 @@ const REUSE_FACTOR = 20
 
 const LIMITS = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 }
 
-interface StatusReading<Answer> {
-  path: string
-  result: Promise<Answer | undefined>
-  /** By `clock.elapsed()`; undefined while the read runs. */
-  reusedUntil?: number
-}
-
-export function createThreadReader<Answer>(options: ThreadReaderOptions): ThreadReader<Answer> {
-  const { clock, largeBytes = LARGE_BYTES, program } = options
-  let last: StatusReading<Answer> | undefined
-  const startReading = (path: string): StatusReading<Answer> => {
-    const startedAt = clock.elapsed()
-    const reading: StatusReading<Answer> = {
-      path,
-      result: readInThread<Answer>({ path, now: clock.now() }, program),
-    }
-    void reading.result.then(() => {
-      const endedAt = clock.elapsed()
-      reading.reusedUntil = endedAt + Math.max(REUSE_MS, REUSE_FACTOR * (endedAt - startedAt))
-    })
-    return reading
-  }
-  const isFresh = ({ reusedUntil }: StatusReading<Answer>) =>
-    reusedUntil === undefined || clock.elapsed() < reusedUntil
+export function createThreadReader<Answer>({
+  clock,
+  largeBytes = LARGE_BYTES,
+  program,
+}: ThreadReaderOptions): ThreadReader<Answer> {
+  const inThread = createCachedReading(
+    path => readInThread<Answer>({ path, now: clock.now() }, program),
+    clock,
+    tookMs => tookMs + Math.max(REUSE_MS, REUSE_FACTOR * tookMs),
+  )
   return {
-    async read(path) {
-      if (databaseSizes(path).bytes < largeBytes) return undefined
-      if (last?.path !== path || !isFresh(last)) last = startReading(path)
-      return last.result
-    },
+    read: async path => (databaseSizes(path).bytes < largeBytes ? undefined : inThread(path)),
   }
 }
 
