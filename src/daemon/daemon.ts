@@ -428,7 +428,7 @@ async function startServer(
   { status, page, report }: ReportSources,
   log: Log,
 ): Promise<RunningServer> {
-  const metrics = createMetrics({ clock, sources: createMetricSources(current, { clock, version, status }) })
+  const metrics = createMetrics({ clock, version, sources: createMetricSources(current, { clock, status }) })
   const nudge = (hint: Nudge) => {
     current.session
       ?.readFirst(readsFor(hint))

@@ -10,11 +10,10 @@ import { isApiReachable, readinessProblem } from './readiness.ts'
 /** Where the gauges of `/metrics` get their values. */
 export function createMetricSources(
   current: CurrentState,
-  { clock, version, status }: { clock: Clock; version: string; status(): Promise<StatusReport> },
+  { clock, status }: { clock: Clock; status(): Promise<StatusReport> },
 ): MetricSources {
   const path = () => resolve(current.settings.database.path)
   return {
-    version,
     workspace: () => ({ id: current.settings.api.workspaceId, baseUrl: current.settings.api.baseUrl }),
     serverNow: () => current.session?.serverNow() ?? clock.now(),
     rate: () => current.app?.governor.state(),

@@ -5,8 +5,6 @@ import type { LoopDelay } from './loop-delay.ts'
 
 /** The gauges of `/metrics`. Their values are read at each scrape. */
 
-export type RateFigures = Pick<GovernorState, 'ratePerSecond' | 'concurrency' | 'inFlight' | 'pausedUntil'>
-
 export type ResourceFigures = Pick<
   ResourceReport,
   | 'resource'
@@ -19,46 +17,35 @@ export type ResourceFigures = Pick<
   | 'deletions_held_since'
 >
 
-export interface DatabaseFigures {
-  bytes: number
-  walBytes: number
-  /** Free bytes on the disk of the database. */
-  freeBytes: number
+/** The values that are read at each scrape. */
+export interface ReadFigures {
+  workspace: { id: string; baseUrl: string }
+  /** The API server's clock in ms since the epoch: freshness is measured by it. Default: this machine's clock. */
+  serverNow: number
+  /** Undefined between two sessions, as is `isApiReachable`. */
+  rate: Pick<GovernorState, 'ratePerSecond' | 'concurrency' | 'inFlight' | 'pausedUntil'>
+  isReady: boolean
+  hasInvalidSettings: boolean
+  isApiReachable: boolean
+  /** `freeBytes`: free on the disk of the database. */
+  database: { bytes: number; walBytes: number; freeBytes: number }
+  /** Undefined before the first snapshot, and while snapshots are off. */
+  snapshot: Pick<SnapshotReport, 'made_at' | 'failed_at'>
+  /** Undefined while the daemon does not publish. */
+  publication: Pick<PublicationReport, 'is_late' | 'last' | 'failing'>
+  resources: readonly ResourceFigures[]
+  /** By lane: how many segments and single reads are due. */
+  backlog: Readonly<Record<string, number>>
 }
-
-export interface WorkspaceFigures {
-  id: string
-  baseUrl: string
-}
-
-export type SnapshotFigures = Pick<SnapshotReport, 'made_at' | 'failed_at'>
-
-export type PublicationFigures = Pick<PublicationReport, 'is_late' | 'last' | 'failing'>
 
 /** The values of one scrape. When a value is undefined, its gauges have no value. */
-export interface Figures {
+export type Figures = { readonly [Part in keyof ReadFigures]: ReadFigures[Part] | undefined } & {
   version: string
-  workspace: WorkspaceFigures | undefined
-  /** `now` is the time by this machine's clock, `serverNow` by the API's clock, both in ms since the epoch. */
+  /** By this machine's clock, in ms since the epoch, as is `answeredAt`. */
   now: number
-  serverNow: number
-  rate: RateFigures | undefined
-  /** By lane: how many segments and single reads are due. */
-  backlog: Readonly<Record<string, number>> | undefined
-  resources: readonly ResourceFigures[] | undefined
-  isReady: boolean | undefined
-  hasInvalidSettings: boolean
-  isApiReachable: boolean | undefined
-  /** When the API last answered this process; ms since the epoch by this machine's clock. */
+  /** When the API last answered this process. */
   answeredAt: number | undefined
-  database: DatabaseFigures | undefined
-  /** Undefined before the first snapshot, and while snapshots are off. */
-  snapshot: SnapshotFigures | undefined
-  /** Undefined while the daemon does not publish. */
-  publication: PublicationFigures | undefined
   loopDelay: LoopDelay
-  residentBytes: number
-  uptimeMs: number
 }
 
 export interface GaugeDefinition {
@@ -124,13 +111,13 @@ export const GAUGES: readonly GaugeDefinition[] = [
     name: 'parley_fresh_seconds',
     help: 'Seconds since the last complete read of the newest rows or of the list began. No value before the first.',
     labels: ['resource'],
-    values: perResource((row, { serverNow }) => secondsBetween(row.fresh_as_of, serverNow)),
+    values: perResource((row, { serverNow, now }) => secondsBetween(row.fresh_as_of, serverNow ?? now)),
   },
   {
     name: 'parley_complete_seconds',
     help: 'Seconds since the instant before which everything published had been read. No value while history loads.',
     labels: ['resource'],
-    values: perResource((row, { serverNow }) => secondsBetween(row.complete_as_of, serverNow)),
+    values: perResource((row, { serverNow, now }) => secondsBetween(row.complete_as_of, serverNow ?? now)),
   },
   {
     name: 'parley_pending',
@@ -254,12 +241,12 @@ export const GAUGES: readonly GaugeDefinition[] = [
   {
     name: 'process_start_time_seconds',
     help: 'Start time of the process in seconds since the epoch.',
-    values: ({ now, uptimeMs }) => (now - uptimeMs) / 1000,
+    values: ({ now }) => now / 1000 - process.uptime(),
   },
   {
     name: 'process_resident_memory_bytes',
     help: 'Resident memory size in bytes.',
-    values: ({ residentBytes }) => residentBytes,
+    values: () => process.memoryUsage.rss(),
   },
   {
     name: 'parley_workspace_info',

@@ -1,16 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { createCachedReading } from '../base/cached-reading.ts'
 import type { Clock } from '../base/clock.ts'
-import {
-  type DatabaseFigures,
-  type Figures,
-  GAUGES,
-  type GaugeDefinition,
-  type PublicationFigures,
-  type RateFigures,
-  type ResourceFigures,
-  type SnapshotFigures,
-  type WorkspaceFigures,
-} from './gauges.ts'
+import { type Figures, GAUGES, type GaugeDefinition, type ReadFigures } from './gauges.ts'
 import { startLoopDelayMonitor } from './loop-delay.ts'
 import { NUDGE_KINDS, type NudgeKind } from './nudge.ts'
 
@@ -49,31 +40,17 @@ export type NudgeRefusal = (typeof NUDGE_REFUSALS)[number]
 
 /**
  * The sources of the gauges, read at each scrape. When a source throws, `parley_scrape_missing_total` counts it and its
- * gauges have no value. If `serverNow` throws, this machine's clock replaces it.
+ * gauges have no value. Counting rows takes long, so the results of `resources` and `backlog` are kept for 15 s.
  */
-export interface MetricSources {
-  version: string
-  workspace(): WorkspaceFigures | undefined
-  /** The API server's clock in ms since the epoch: freshness is measured by it. */
-  serverNow(): number
-  /** Undefined between two sessions. */
-  rate(): RateFigures | undefined
-  isReady(): boolean
-  hasInvalidSettings(): boolean
-  /** Undefined between two sessions. */
-  isApiReachable(): boolean | undefined
-  database(): DatabaseFigures | undefined
-  snapshot(): SnapshotFigures | undefined
-  publication(): Awaitable<PublicationFigures | undefined>
-  /** Counting rows takes long, so the results of `resources` and `backlog` are kept for 15 s. */
-  resources(): Awaitable<readonly ResourceFigures[] | undefined>
-  backlog(): Readonly<Record<string, number>> | undefined
+export type MetricSources = {
+  readonly [Part in keyof ReadFigures]: () => Awaitable<ReadFigures[Part] | undefined>
 }
 
 type Awaitable<T> = T | Promise<T>
 
 export interface MetricsOptions {
   clock: Clock
+  version: string
   sources: MetricSources
 }
 
@@ -87,16 +64,13 @@ const DURATION_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 /** Upper bounds in seconds: from a single row to a noticeable pause. A page should take 0.05 s at most. */
 const TRANSACTION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
 
-export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
+export function createMetrics({ clock, version, sources }: MetricsOptions): Metrics {
   const registry = new Registry()
   const counters = createCounters(registry)
   let answeredAt: number | undefined
   const gauges = GAUGES.map(definition => createGauge(definition, registry))
   const loopDelay = startLoopDelayMonitor()
-  const attempt = async <T>(
-    part: keyof MetricSources,
-    read: () => Awaitable<T | undefined>,
-  ): Promise<T | undefined> => {
+  const attempt = async <T>(part: string, read: () => Awaitable<T>): Promise<T | undefined> => {
     try {
       return await read()
     } catch {
@@ -105,8 +79,19 @@ export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
       return undefined
     }
   }
-  const resources = cached(() => attempt('resources', sources.resources), COUNTS_CACHE_MS, clock)
-  const backlog = cached(() => attempt('backlog', sources.backlog), COUNTS_CACHE_MS, clock)
+  const counted = <T>(part: string, read: () => Awaitable<T>) => {
+    const cached = createCachedReading(
+      () => attempt(part, read),
+      clock,
+      () => COUNTS_CACHE_MS,
+    )
+    return () => cached('')
+  }
+  const reads = {
+    ...sources,
+    resources: counted('resources', sources.resources),
+    backlog: counted('backlog', sources.backlog),
+  }
 
   return {
     recordRequest({ route, lane, status, durationMs }) {
@@ -121,26 +106,12 @@ export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
     recordNudge: kind => counters.nudges.inc({ kind }),
     recordRefusedNudge: reason => counters.refusedNudges.inc({ reason }),
     async text() {
-      const now = clock.now()
-      const figures: Figures = {
-        version: sources.version,
-        workspace: sources.workspace(),
-        now,
-        serverNow: (await attempt('serverNow', sources.serverNow)) ?? now,
-        rate: await attempt('rate', sources.rate),
-        isReady: await attempt('isReady', sources.isReady),
-        hasInvalidSettings: sources.hasInvalidSettings(),
-        isApiReachable: await attempt('isApiReachable', sources.isApiReachable),
-        answeredAt,
-        database: await attempt('database', sources.database),
-        snapshot: await attempt('snapshot', sources.snapshot),
-        publication: await attempt('publication', sources.publication),
-        resources: await resources(),
-        backlog: await backlog(),
-        loopDelay: await loopDelay.take(),
-        residentBytes: process.memoryUsage.rss(),
-        uptimeMs: process.uptime() * 1000,
-      }
+      const parts = Object.entries(reads).map(
+        async ([part, read]) => [part, await attempt<unknown>(part, read)] as const,
+      )
+      const read = Object.fromEntries(await Promise.all(parts)) as Pick<Figures, keyof ReadFigures>
+      const loopDelayNow = await loopDelay.take()
+      const figures = { ...read, version, now: clock.now(), answeredAt, loopDelay: loopDelayNow }
       for (const refresh of gauges) refresh(figures)
       return registry.metrics()
     },
@@ -192,15 +163,5 @@ function createGauge({ name, help, labels = [], values }: GaugeDefinition, regis
     const found = values(figures) ?? []
     const all = typeof found === 'object' ? found : [[Number(found), {}] as const]
     for (const [value, of] of all) gauge.set(of, value)
-  }
-}
-
-/** Caches the result of `read`, including undefined, for `ms`. */
-function cached<T>(read: () => T, ms: number, clock: Clock): () => T {
-  let last: { value: T; at: number } | undefined
-  return () => {
-    const now = clock.elapsed()
-    if (last === undefined || now - last.at >= ms) last = { value: read(), at: now }
-    return last.value
   }
 }

@@ -19,6 +19,6 @@ test('a resource that the settings leave out has no gauges, so no alert calls it
   })
   const current: CurrentState = { settings, state: runningState(clock) }
   const status = async () => report({ chosen_resources: ['members', 'messages'] })
-  const { resources } = createMetricSources(current, { clock, version: '1', status })
+  const { resources } = createMetricSources(current, { clock, status })
   expect((await resources())?.map(({ resource }) => resource)).toEqual(['members', 'messages'])
 })

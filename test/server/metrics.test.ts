@@ -5,7 +5,7 @@ import { virtualClock } from '../api/virtual-clock.ts'
 import { NO_SOURCES } from './status-server.ts'
 
 function metricsOf(sources: Partial<MetricSources> = {}, clock = systemClock()) {
-  const metrics = createMetrics({ clock, sources: { ...NO_SOURCES, ...sources } })
+  const metrics = createMetrics({ clock, version: '1.2.3', sources: { ...NO_SOURCES, ...sources } })
   onTestFinished(() => metrics.close())
   return metrics
 }

@@ -32,7 +32,6 @@ export interface Answer {
 }
 
 export const NO_SOURCES: MetricSources = {
-  version: '1.2.3',
   workspace: () => undefined,
   serverNow: () => Date.parse('2025-06-01T12:00:00Z'),
   rate: () => undefined,
@@ -59,7 +58,7 @@ export async function startUntilClosed(
   const lines: string[] = []
   const log = await createLog({ level: 'trace', stream: { write: line => lines.push(line) } })
   const clock = deps.clock ?? systemClock()
-  const metrics = createMetrics({ clock, sources: NO_SOURCES })
+  const metrics = createMetrics({ clock, version: '1.2.3', sources: NO_SOURCES })
   const nudges: Nudge[] = []
   const server = await startStatusServer({
     listen: { at: 'port', host: '127.0.0.1', port: 0 },
