@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import { createCachedReading } from '../base/cached-reading.ts'
 import { type Clock, isoInstant } from '../base/clock.ts'
 import { StopError } from '../base/errors.ts'
@@ -47,16 +46,15 @@ const REPORT_PROGRAM = new URL('../report/worker.js', import.meta.url)
 const STATUS_PROGRAM = new URL('../store/status/worker.js', import.meta.url)
 
 export function createReportSources(reported: ReportedProcess): ReportSources {
-  const { clock, version, hasReport, db, daemon } = reported
+  const { clock, version, hasReport, workspaceId, databasePath, db, daemon } = reported
   const counted = createThreadReader<CountedStatus>({ clock, program: STATUS_PROGRAM })
-  const path = () => resolve(reported.databasePath())
   const statusReport = createCachedReading(async (of: string) => {
     const { rows } = (await counted.read(of)) ?? {}
     return readStatusReport({ path: of, now: clock.now(), db: db(), daemon: daemon(), rows })
   }, clock)
   const status = async (): Promise<StatusReport> => {
     const state = daemon()
-    return { ...(await statusReport(path())), ...(state && { daemon: state }) }
+    return { ...(await statusReport(databasePath())), ...(state && { daemon: state }) }
   }
   const overview = createCachedReading(async (of: string) => {
     const known = await counted.read(of)
@@ -66,10 +64,10 @@ export function createReportSources(reported: ReportedProcess): ReportSources {
   }, clock)
   const readPage = async (): Promise<string> => {
     const now = clock.now()
-    const [of, seen] = [await status(), await overview(path())]
+    const [of, seen] = [await status(), await overview(databasePath())]
     const problems = problemsOf(of, now)
     return statusPageHtml({
-      workspaceId: reported.workspaceId(),
+      workspaceId: workspaceId(),
       report: of,
       overview: seen,
       problems,
@@ -91,7 +89,7 @@ export function createReportSources(reported: ReportedProcess): ReportSources {
         status: 503,
         html: errorPageHtml({
           verdict: problemVerdict(problem, 0, now),
-          workspaceId: reported.workspaceId(),
+          workspaceId: workspaceId(),
         }),
       }
     }
@@ -103,5 +101,5 @@ export function createReportSources(reported: ReportedProcess): ReportSources {
     const made = await inThread.read(of)
     return made ?? readDatabase({ path: of }, open => reportHtml(readReport(open, clock.now())))
   }, clock)
-  return { status, page, report: () => report(path()) }
+  return { status, page, report: () => report(databasePath()) }
 }

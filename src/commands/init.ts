@@ -113,13 +113,13 @@ async function guessesFor({
 > {
   const { path } = loadSettings({ flags: { ...flags, config: devNull }, env, cwd, ...DATABASE_ONLY }).settings
     .database
-  if (!existsSync(resolve(cwd, path))) return new Map()
+  if (!existsSync(path)) return new Map()
   const [{ readDatabase }, { guessedSettings }] = await Promise.all([
     import('../store/file/open.ts'),
     import('../store/reporting/guessed-settings.ts'),
   ])
   try {
-    const guesses = readDatabase({ path: resolve(cwd, path) }, guessedSettings)
+    const guesses = readDatabase({ path }, guessedSettings)
     return new Map(guesses.map(guess => [guess.key, guess]))
   } catch (error) {
     if (error instanceof StopError) return new Map()

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'
 import { systemClock } from '../base/clock.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../base/errors.ts'
@@ -52,7 +51,7 @@ export const publishVerifyCommand: CommandDefinition<PublishVerifyOptions> = {
       import('../publish/verify/verify.ts'),
     ])
     const clock = systemClock()
-    const path = resolve(context.cwd, settings.database.path)
+    const { path } = settings.database
     const { signal } = context
     const began = clock.elapsed()
     const progress = createTableProgress(context, () => clock.elapsed())

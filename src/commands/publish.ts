@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import { Argument, InvalidArgumentError, Option } from 'commander'
 import { isoInstant, systemClock } from '../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
@@ -106,7 +105,7 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
       import('../store/status/status.ts'),
     ])
     const clock = systemClock()
-    const database = resolve(context.cwd, settings.database.path)
+    const { path: database } = settings.database
     requireWarehouse(database)
     const { json = false, full = false, ...chosen } = input.options
     const name = targetName(target)

@@ -39,7 +39,7 @@ export const reportCommand: CommandDefinition<ReportCommandOptions> = {
     const { stdout, cwd } = context
     const [name] = input.args
     const { json = false } = input.options
-    const path = resolve(cwd, settings.database.path)
+    const { path } = settings.database
     refuseCombination({ name, json, isTerminal: stdout.isTTY === true })
     requireWarehouse(path)
     const file = name === undefined ? undefined : resolve(cwd, name)

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import type { ReportSources } from '../app/report-sources.ts'
 import type { Clock } from '../base/clock.ts'
 import { StopError } from '../base/errors.ts'
@@ -61,7 +60,7 @@ async function lookAt(
 }
 
 function readAnnounced({ app, settings }: CurrentState): ReturnType<AnnouncedStorage['read']> {
-  const path = resolve(settings.database.path)
+  const { path } = settings.database
   try {
     const notes = app
       ? readNote<unknown>(app.store.state.meta, META.announcedProblems)

@@ -1,4 +1,4 @@
-import { dirname, resolve } from 'node:path'
+import { dirname } from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import type { MetricSources } from '../server/metrics.ts'
 import { databaseSizes, freeOnDisk } from '../store/disk/disk-space.ts'
@@ -12,7 +12,7 @@ export function createMetricSources(
   current: CurrentState,
   { clock, status }: { clock: Clock; status(): Promise<StatusReport> },
 ): MetricSources {
-  const path = () => resolve(current.settings.database.path)
+  const path = () => current.settings.database.path
   return {
     workspace: () => ({ id: current.settings.api.workspaceId, baseUrl: current.settings.api.baseUrl }),
     serverNow: () => current.session?.serverNow() ?? clock.now(),

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { basename, extname, resolve } from 'node:path'
+import { basename, extname } from 'node:path'
 import { Argument, InvalidArgumentError, Option } from 'commander'
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { nearestName } from '../../base/nearest-name.ts'
@@ -91,7 +91,7 @@ export const schemaCommand: CommandDefinition<SchemaOptions> = {
       { args: [], options, flags },
       await settingsFor(options),
     )
-    const path = resolve(context.cwd, settings.database.path)
+    const { path } = settings.database
     const { readCrmTablesAt } = await import('../../store/dictionary/fill-dictionary.ts')
     const all = [...DICTIONARY, ...readCrmTablesAt(path)]
     if (!existsSync(path)) {

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { isDay } from '../../base/instant.ts'
@@ -55,7 +54,7 @@ export const searchCommand: CommandDefinition<SearchOptions> = {
       ...parseBounds(options),
       limit: parseLimit(options.limit),
     }
-    const path = resolve(context.cwd, settings.database.path)
+    const { path } = settings.database
     const { rows, sql, unindexed } = await searchAt(path, question, { run: options.sql !== true })
     const { stdout, stderr, env } = context
     if (options.sql) {

@@ -150,7 +150,7 @@ interface UsedSettings {
 function readUsedSettings({ from }: FleetMember, cwd: string): UsedSettings {
   const read = (need: Partial<Parameters<typeof loadSettings>[0]>) => {
     const { database, api } = loadSettings({ ...from, cwd, requireApi: false, ...need }).settings
-    return { path: resolve(cwd, database.path), workspaceId: api.workspaceId }
+    return { path: database.path, workspaceId: api.workspaceId }
   }
   try {
     return { ...read({ resourceNames: RESOURCE_NAMES, tableNames: declaredTableNames() }), problems: [] }

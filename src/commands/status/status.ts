@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, systemClock } from '../../base/clock.ts'
 import {
@@ -76,8 +75,7 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
     if (input.options.all !== undefined) return printFleet(context, input.options)
     const { readStatusReport } = await import('../../store/status/report.ts')
     const now = systemClock().now()
-    const path = () =>
-      resolve(context.cwd, loadCommandSettings(context, input, DATABASE_ONLY).settings.database.path)
+    const path = () => loadCommandSettings(context, input, DATABASE_ONLY).settings.database.path
     if (input.options.fields) return printFields(context, path())
     const { check, maxAge: maxAgeMs, resource } = input.options
     const { stdout } = context
