@@ -18,22 +18,22 @@ export interface PageAnswer {
 
 export interface Answers {
   /** Undefined: there is no `/nudge`. */
-  nudgeSecret: string | undefined
+  nudgeSecret?: string | undefined
   log: Log
   clock: Clock
   /** Undefined: there is no `/metrics`. */
-  metrics: ServedMetrics | undefined
+  metrics?: ServedMetrics | undefined
   /** Undefined while the process makes progress, else what is stuck, for the operator. */
-  stuck(): string | undefined
+  stuck?(): string | undefined
   /** Undefined while the warehouse follows the API, else the reason for the operator. */
   ready(): string | undefined
   /** What `parley status --json` prints, or a promise of that. */
   status(): unknown
   page(): Promise<PageAnswer>
   /** The report for people; undefined: there is no `/report`. */
-  report: ServedReport | undefined
+  report?: ServedReport | undefined
   /** Called for every accepted webhook. Must return at once and do its work later. */
-  nudge(nudge: Nudge): void
+  nudge?(nudge: Nudge): void
 }
 
 export interface ServedReport {
@@ -116,7 +116,7 @@ function readHandlers({
     },
     '/style.css': async reply => reply.type('text/css; charset=utf-8').send(await pageFile('style.css')),
     '/live.js': async reply => reply.type('text/javascript; charset=utf-8').send(await pageFile('live.js')),
-    '/livez': async reply => probe(reply, stuck()),
+    '/livez': async reply => probe(reply, stuck?.()),
     '/readyz': async reply => probe(reply, ready()),
     ...(metrics && {
       '/metrics': async reply => reply.type(metrics.contentType).send(await metricsText('')),
@@ -169,7 +169,7 @@ function addNudgeRoutes(scope: FastifyInstance, answers: Answers, secret: string
     scope.post(path, async (request, reply) => {
       if (request.body === undefined) return badBody(reply, 400)
       const nudge = readNudge(request.body)
-      answers.nudge(nudge)
+      answers.nudge?.(nudge)
       metrics?.recordNudge(nudge.kind)
       return reply.code(202).send({})
     })

@@ -25,7 +25,7 @@ export interface StatusServerDeps extends Answers {
   /** The value of `http.token`. */
   token: string | undefined
   /** Undefined: there is no `/iceberg`. */
-  catalogue: CatalogueAccess | undefined
+  catalogue?: CatalogueAccess | undefined
   /** How long a request may take to arrive, and an answer may wait for a client that does not read. Default 10 s. */
   requestMs?: number
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
-import { updateSearchIndices } from '../../src/commands/backfill/update-indices.ts'
+import { updateSearchIndices } from '../../src/commands/backfill/final-steps.ts'
 import { createSearchIndices } from '../../src/store/search/indices.ts'
 import { found, putMeeting } from '../store/searchable.ts'
 import { temporaryStore } from '../store/temporary-store.ts'

@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest'
 import type { GovernorState } from '../../src/api/governor/governor.ts'
 import { sizeText } from '../../src/base/size-text.ts'
 import { wholeNumber } from '../../src/base/whole-number.ts'
-import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { drawBars, type Overall, type ResourceBar } from '../../src/commands/backfill/bars.ts'
 import {
   type AnswerSample,
@@ -145,12 +144,15 @@ describe('the picture of a backfill', () => {
   })
 })
 
+const COUNTS = { requests: 1, throttled: 0, rowsRead: 0, rowsChanged: 0, rowsNew: 0, rowsDeleted: 0 }
+
 function outlook(resource: ResourceName, workload: Workload, rest: Partial<ResourceOutlook> = {}) {
   return {
-    resource: resourceNamed(resource),
-    isFinished: false,
+    resource,
+    counts: COUNTS,
+    finished: false,
+    isUnread: false,
     areParentsFinished: true,
-    requests: 1,
     workload,
     ...rest,
   }
@@ -162,7 +164,7 @@ describe('the remaining requests', () => {
     const left = requestsLeft([
       outlook('message_bodies', { items: share(250, 1000) }),
       outlook('activities', { lists: { ...share(100, 1050), ended: false } }),
-      outlook('members', { lists: { ...share(0, 500), ended: false } }, { isFinished: true }),
+      outlook('members', { lists: { ...share(0, 500), ended: false } }, { finished: true }),
     ])
     expect(left).toBe(750 + 10)
   })
@@ -174,7 +176,7 @@ describe('the remaining requests', () => {
   })
 
   test('the remaining requests are unknown while the parents of a resource are not finished', () => {
-    const waiting = { requests: 0, areParentsFinished: false }
+    const waiting = { counts: { ...COUNTS, requests: 0 }, areParentsFinished: false }
     expect(requestsLeft([outlook('crm_record_links', { items: share(0, 0) }, waiting)])).toBe(undefined)
   })
 })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { createLog } from '../../src/base/log.ts'
-import { maintainAfterBackfill } from '../../src/commands/backfill/maintain-after.ts'
+import { maintainAfterBackfill } from '../../src/commands/backfill/final-steps.ts'
 import {
   clean,
   dueMaintenance,

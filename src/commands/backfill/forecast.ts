@@ -1,15 +1,15 @@
 import { MAX_LIMITS } from '../../api/paging.ts'
-import type { ListRequest, Resource } from '../../declare/resource.ts'
+import { resourceNamed } from '../../catalog/catalog.ts'
+import type { Resource } from '../../declare/resource.ts'
+import type { ResourceProgress } from '../../engine/run/backfill.ts'
 import type { Workload } from '../../store/sync/workload.ts'
 
 /** How many requests remain, and how long they take. Pure. */
 
-export interface ResourceOutlook {
-  resource: Resource
-  isFinished: boolean
+/** The progress of a resource, and what is left of it. */
+export interface ResourceOutlook extends ResourceProgress {
   /** Whether each parent is finished or not read by this backfill, so that all items of the resource are known. */
   areParentsFinished: boolean
-  requests: number
   workload: Workload
 }
 
@@ -24,26 +24,26 @@ export function requestsLeft(outlooks: readonly ResourceOutlook[]): number | und
   return all
 }
 
-function requestsLeftFor({ resource, isFinished, areParentsFinished, requests, workload }: ResourceOutlook) {
-  if (isFinished) return 0
-  if (requests === 0 && !areParentsFinished) return undefined
+function requestsLeftFor({ resource, finished, areParentsFinished, counts, workload }: ResourceOutlook) {
+  if (finished) return 0
+  if (counts.requests === 0 && !areParentsFinished) return undefined
   const { lists, items } = workload
   const single = items ? (items.total ?? 0) - items.done : 0
   if (lists === undefined || lists.ended) return Math.max(0, single)
   if (lists.total === undefined) return undefined
-  return Math.max(0, single) + Math.ceil(Math.max(0, lists.total - lists.done) / pageSize(resource))
+  return (
+    Math.max(0, single) + Math.ceil(Math.max(0, lists.total - lists.done) / pageSize(resourceNamed(resource)))
+  )
 }
 
 /** For a list whose paging style sets no page size: the smaller page size of the two cursor styles. */
 const ASSUMED_PAGE_SIZE = 50
 
 function pageSize({ feeds }: Resource): number {
-  const sizes = Object.values(feeds).flatMap(feed => ('list' in feed ? [pageLimit(feed.list)] : []))
+  const sizes = Object.values(feeds).flatMap(feed =>
+    'list' in feed ? (MAX_LIMITS[feed.list.paging] ?? ASSUMED_PAGE_SIZE) : [],
+  )
   return Math.min(...sizes, 100)
-}
-
-function pageLimit({ paging }: ListRequest): number {
-  return MAX_LIMITS[paging] ?? ASSUMED_PAGE_SIZE
 }
 
 export interface AnswerSample {

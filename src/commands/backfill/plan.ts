@@ -5,8 +5,6 @@ import { isoInstant, systemClock } from '../../base/clock.ts'
 import { EXIT_STATUS, type ExitStatus, errorCode } from '../../base/errors.ts'
 import { jsonLine } from '../../base/safe-text.ts'
 import { wholeNumber } from '../../base/whole-number.ts'
-import type { ApiSettings } from '../../config/load-settings.ts'
-import type { ResourceName } from '../../declare/resource-names.ts'
 import { createStored } from '../../engine/estimate/already-stored.ts'
 import { type DayLimit, type Rate, ratesOf, secondsFor } from '../../engine/estimate/duration.ts'
 import { estimateRequests, type PlanLine } from '../../engine/estimate/estimate.ts'
@@ -19,25 +17,16 @@ import { readRequestsToday } from '../../store/sync/requests-today.ts'
 import { type TableColumn, table } from '../../terminal/table.ts'
 import { countText, rateText, wholeSecondsText } from '../../terminal/wording.ts'
 import type { CommandContext } from '../base/command.ts'
+import type { BackfillRequest } from './run-backfill.ts'
 
 /** `parley backfill --plan`: estimates the requests and time of a backfill. */
-
-export interface PlanRequest {
-  settings: ApiSettings
-  resources: readonly ResourceName[]
-  /** Sentences about resources that are left out without being named. */
-  leftOut: readonly string[]
-  json: boolean
-  /** With `--workspace-renamed`: the workspace in the database is the one in the settings; only its id has changed. */
-  isRenamed: boolean
-}
 
 /**
  * The plan itself sends at most this many requests. Only further attempts of the last request may exceed this limit.
  */
 const MAX_REQUESTS = 60
 
-export async function showPlan(context: CommandContext, request: PlanRequest): Promise<ExitStatus> {
+export async function showPlan(context: CommandContext, request: BackfillRequest): Promise<ExitStatus> {
   const { path } = request.settings.database
   const { workspaceId: id, baseUrl } = request.settings.api
   refuseOtherWorkspaceAt(path, { id, baseUrl, isRenamed: request.isRenamed })
@@ -57,7 +46,7 @@ export async function showPlan(context: CommandContext, request: PlanRequest): P
 
 async function makePlan(
   { signal, stderr }: CommandContext,
-  { settings, resources }: PlanRequest,
+  { settings, resources }: BackfillRequest,
   warehouse: StoredProgress | undefined,
 ): Promise<PlanSummary> {
   const clock = systemClock()

@@ -4,6 +4,7 @@ import type { Log } from '../../base/log.ts'
 import { resourceNamed } from '../../catalog/catalog.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Backfill, ResourceProgress } from '../../engine/run/backfill.ts'
+import type { RunCounts } from '../../store/sync/runs.ts'
 import { createWorkload, type Workload } from '../../store/sync/workload.ts'
 import type { LiveArea } from '../../terminal/live-area.ts'
 import { confirmingText, drawBars, type Overall, pauseReason, type ResourceBar, troubleText } from './bars.ts'
@@ -44,24 +45,21 @@ export async function showProgress(deps: ProgressDeps, until: AbortSignal): Prom
   const { app, area } = deps
   const { clock } = app
   const began = clock.elapsed()
-  const latestForecast = createForecastReader(deps)
+  const outlooksNow = createForecastReader(deps)
   const log = createProgressLog(deps)
   let samples: readonly AnswerSample[] = []
 
-  const overall = (): Overall => {
-    const { progress, outlooks } = latestForecast()
-    const requests = sumOf(progress, ({ counts }) => counts.requests)
-    const throttled = sumOf(progress, ({ counts }) => counts.throttled)
+  const overall = (outlooks: readonly ResourceOutlook[]): Overall => {
     const run = deps.backfill.progress()
     samples = withSample(samples, { at: clock.elapsed(), answered: run.answered - run.throttled })
     const rate = recentRate(samples, SHOWN_RATE_MS)
     const governor = app.governor.state()
     const pausedMs = Math.max(0, (governor.pausedUntil ?? 0) - clock.now())
     return {
-      finished: progress.filter(({ finished }) => finished).length,
-      resources: progress.length,
-      requests,
-      throttled,
+      finished: outlooks.filter(({ finished }) => finished).length,
+      resources: outlooks.length,
+      requests: run.requests,
+      throttled: run.throttled,
       rate,
       governor,
       trouble: run.trouble(),
@@ -75,16 +73,16 @@ export async function showProgress(deps: ProgressDeps, until: AbortSignal): Prom
 
   let loggedAt = began
   while (!until.aborted) {
-    const { progress, outlooks } = latestForecast()
-    if (area && progress.length > 0) {
+    const outlooks = outlooksNow()
+    if (area && outlooks.length > 0) {
       const picture = { ...area.size(), colour: deps.colour }
-      area.draw(drawBars(barsOf(progress, outlooks), overall(), picture))
+      area.draw(drawBars(barsOf(outlooks), overall(outlooks), picture))
     } else if (!area) {
-      log.finished(progress)
+      log.finished(outlooks)
       // `overall` is called at every step, since it also samples the rate.
-      const state = overall()
+      const state = overall(outlooks)
       if (clock.elapsed() - loggedAt >= LOG_MS) {
-        log.line(state, { progress, outlooks })
+        log.line(state, outlooks)
         loggedAt += LOG_MS
       }
     }
@@ -95,10 +93,9 @@ export async function showProgress(deps: ProgressDeps, until: AbortSignal): Prom
 }
 
 /** A bar for each unfinished resource for which a request was sent. */
-function barsOf(progress: readonly ResourceProgress[], outlooks: readonly ResourceOutlook[]): ResourceBar[] {
-  return progress.flatMap(({ resource, counts, finished }, index) => {
-    const workload = outlooks[index]?.workload
-    if (finished || counts.requests === 0 || !workload) return []
+function barsOf(outlooks: readonly ResourceOutlook[]): ResourceBar[] {
+  return outlooks.flatMap(({ resource, counts, finished, workload }) => {
+    if (finished || counts.requests === 0) return []
     const { done, total, isGuess } = workload.items ?? workload.lists ?? UNCOUNTED
     return [{ resource, done, total, isGuess, rows: counts.rowsRead }]
   })
@@ -106,51 +103,33 @@ function barsOf(progress: readonly ResourceProgress[], outlooks: readonly Resour
 
 const UNCOUNTED = { done: 0, total: undefined, isGuess: false }
 
-/** Both lists have the chosen resources in the same order. */
-interface Forecast {
-  progress: readonly ResourceProgress[]
-  outlooks: readonly ResourceOutlook[]
-}
-
 /**
  * Returns a function that counts the remaining work in the database, less often when counting is slow. In its result,
  * request and row counts are current; the remaining work is as of the latest count.
  */
-function createForecastReader({ app, backfill, since }: ProgressDeps): () => Forecast {
+function createForecastReader({ app, backfill, since }: ProgressDeps): () => readonly ResourceOutlook[] {
   const { clock, store } = app
   const workload = createWorkload(store.prepare)
-  let last: Forecast = { progress: [], outlooks: [] }
+  let last: readonly ResourceOutlook[] = []
   let nextAt = Number.NEGATIVE_INFINITY
 
-  const outlookOf = (
-    { resource: name, counts, finished }: ResourceProgress,
-    ended: ReadonlySet<ResourceName>,
-    chosen: ReadonlySet<ResourceName>,
-  ): ResourceOutlook => {
-    const resource = resourceNamed(name)
+  const workloadOf = (name: ResourceName): Workload => {
     const { round, firstCompleteAt } = store.state.get(name)
-    const readBefore = firstCompleteAt !== null
-    const question = { resource, round, now: isoInstant(clock.now()), since, readBefore }
-    const isOver = (parent: ResourceName) => ended.has(parent) || !chosen.has(parent)
-    return {
-      resource,
-      isFinished: finished,
-      areParentsFinished: resource.parents.every(isOver),
-      get requests() {
-        return counts.requests
-      },
-      workload: finished ? NOTHING_LEFT : workload(question),
-    }
+    const question = { resource: resourceNamed(name), round, now: isoInstant(clock.now()), since }
+    return workload({ ...question, readBefore: firstCompleteAt !== null })
   }
 
   return () => {
     const began = clock.elapsed()
     if (began < nextAt) return last
-    const { begun, resources: progress } = backfill.progress()
+    const { begun, resources } = backfill.progress()
     if (!begun) return last
-    const ended = new Set(progress.filter(({ finished }) => finished).map(({ resource }) => resource))
-    const chosen = new Set(progress.map(({ resource }) => resource))
-    last = { progress, outlooks: progress.map(one => outlookOf(one, ended, chosen)) }
+    const unfinished = new Set(resources.flatMap(one => (one.finished ? [] : one.resource)))
+    last = resources.map(one => ({
+      ...one,
+      areParentsFinished: resourceNamed(one.resource).parents.every(parent => !unfinished.has(parent)),
+      workload: one.finished ? NOTHING_LEFT : workloadOf(one.resource),
+    }))
     nextAt = clock.elapsed() + Math.max(COUNT_MS, (clock.elapsed() - began) / COUNT_TIME_SHARE)
     return last
   }
@@ -180,7 +159,7 @@ function createProgressLog({ log }: ProgressDeps) {
         })
       }
     },
-    line(overall: Overall, { progress, outlooks }: Forecast) {
+    line(overall: Overall, outlooks: readonly ResourceOutlook[]) {
       const { governor, rate } = overall
       const left = requestsLeft(outlooks)
       const { now } = overall
@@ -190,8 +169,8 @@ function createProgressLog({ log }: ProgressDeps) {
         total: overall.resources,
         requests: overall.requests,
         throttled: overall.throttled,
-        rows: sumOf(progress, ({ counts }) => counts.rowsRead),
-        changed: sumOf(progress, ({ counts }) => counts.rowsChanged),
+        rows: sumOf(outlooks, 'rowsRead'),
+        changed: sumOf(outlooks, 'rowsChanged'),
         ...(rate !== undefined && { rate: Math.round(rate * 100) / 100 }),
         concurrency: governor.concurrency,
         duration_ms: Math.round(overall.elapsedMs),
@@ -212,6 +191,5 @@ function currentWait({ trouble, confirmingUntil, governor, now }: Overall) {
   return reason === undefined ? undefined : { reason, until: governor.pausedUntil ?? 0 }
 }
 
-function sumOf(progress: readonly ResourceProgress[], value: (one: ResourceProgress) => number): number {
-  return progress.reduce((sum, one) => sum + value(one), 0)
-}
+export const sumOf = (progress: readonly ResourceProgress[], count: keyof RunCounts): number =>
+  progress.reduce((sum, { counts }) => sum + counts[count], 0)
