@@ -21,7 +21,7 @@ import {
 import { publishingFindings } from '../doctor/publishing.ts'
 import { type RunningWriter, runningWriter } from '../doctor/writer.ts'
 import { nextTurn } from '../export/partitions.ts'
-import { needsToken } from '../server/access/access-token.ts'
+import { needsToken } from '../server/access.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { META, readMeta, readNote } from '../store/sync/meta.ts'
 import { publishedTargets } from '../store/sync/publications.ts'

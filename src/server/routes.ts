@@ -5,8 +5,7 @@ import type { Clock } from '../base/clock.ts'
 import { StopError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { jsonLine } from '../base/safe-text.ts'
-import { createSecretCheck } from './access/secret-check.ts'
-import { createAllowance } from './access/token-bucket.ts'
+import { createAllowance, createSecretCheck } from './access.ts'
 import type { Metrics } from './metrics.ts'
 import { type Nudge, readNudge } from './nudge.ts'
 
@@ -193,11 +192,22 @@ function parseBody(body: string): unknown {
   }
 }
 
-/** Closes the connection when the request may have a body, so that the client stops sending it. */
-export function refuse(reply: FastifyReply, status: number, error: string): FastifyReply {
+/**
+ * Closes the connection when the request may have a body, so that the client stops sending it.
+ * @param more further fields of the answer
+ */
+export function refuse(
+  reply: FastifyReply,
+  status: number,
+  error: string | object,
+  more: object = {},
+): FastifyReply {
   const { method } = reply.request
   if (method !== 'GET' && method !== 'HEAD') reply.header('connection', 'close')
-  return reply.code(status).type('application/json; charset=utf-8').send({ error })
+  return reply
+    .code(status)
+    .type('application/json; charset=utf-8')
+    .send({ error, ...more })
 }
 
 /** The returned function decides by the secret in a request whether a webhook is accepted, before its body is read. */

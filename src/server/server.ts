@@ -12,9 +12,8 @@ import type { FastifyInstance } from 'fastify'
 import { errorCode } from '../base/errors.ts'
 import { isLoopback, isLoopbackHeader } from '../base/loopback.ts'
 import type { Listen } from '../config/kinds.ts'
-import { ASK_FOR_TOKEN, createTokenCheck, needsToken } from './access/access-token.ts'
-import { createAllowance } from './access/token-bucket.ts'
-import { addCatalogue, type CatalogueAccess } from './catalogue/requests.ts'
+import { ASK_FOR_TOKEN, createAllowance, createTokenCheck, needsToken } from './access.ts'
+import { addCatalogue, type CatalogueAccess, isCataloguePath } from './catalogue.ts'
 import { type Answers, addRoutes, isContentPath, isOpenPath, refuse } from './routes.ts'
 
 /** The status server: health, metrics and status over HTTP, and a route for webhooks. Only this file loads Fastify. */
@@ -236,8 +235,9 @@ async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
     const mayGuess = createAllowance(deps.clock)
     // The permissions of a socket already protect the paths without content.
     const isOpen = listen.at === 'port' ? isOpenPath : (url: string) => !isContentPath(url)
-    app.addHook('onRequest', async (request, reply) => {
-      if (isOpen(request.url) || hasToken(request.headers.authorization)) return undefined
+    app.addHook('onRequest', async ({ url, headers }, reply) => {
+      if (isOpen(url) || (catalogue && isCataloguePath(url)) || hasToken(headers.authorization))
+        return undefined
       if (!mayGuess()) return refuse(reply, 429, 'Too many requests without the token')
       return refuse(reply.headers(ASK_FOR_TOKEN), 401, 'Expected the token of http.token')
     })

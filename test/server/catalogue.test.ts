@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
-import type { ServedCatalogue } from '../../src/server/catalogue/answers.ts'
+import type { ServedCatalogue } from '../../src/server/catalogue.ts'
 import type { StatusServerDeps } from '../../src/server/server.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { type AskOptions, freePath, type Started, start } from './status-server.ts'
