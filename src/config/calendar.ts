@@ -1,13 +1,10 @@
 import { Cron } from 'croner'
 
 /**
- * Work at fixed times of the day, in the machine's time zone. Only this file uses croner. Reads of the API are
- * scheduled by intervals instead.
+ * When maintenance purges, prunes and optimizes: at a time of night with few queries, in the machine's time zone. Only
+ * this file uses croner. Reads of the API are scheduled by intervals instead.
  */
-export const CALENDAR = {
-  /** Purging, pruning and optimizing, at a time of night with few queries. */
-  maintenance: '17 3 * * *',
-} as const
+export const MAINTENANCE = '17 3 * * *'
 
 /** The daemon asks for the same occurrence each minute, and croner computes for a fifth of a millisecond. */
 let latest: { pattern: string; after: number; next: number } | undefined

@@ -9,15 +9,6 @@ import { publishRegularly } from './publish-regularly.ts'
 import { maintainSearch, type SearchDeps } from './search-maintenance.ts'
 import { makeSnapshots } from './snapshots.ts'
 
-/**
- * The work of a session next to reading the API: maintenance, snapshots, publications, full-text indices, the tables
- * for reports, the clock, the learned rate, and requests of other processes (`sync_requests`).
- */
-export interface BackgroundWork {
-  /** Resolves after the signal, when all background work has ended. */
-  ended: Promise<void>
-}
-
 export interface BackgroundWorkDeps {
   app: Pick<App, 'clock' | 'store' | 'saveLearned'>
   settings: Pick<ApiSettings, 'database' | 'proxies' | 'publish' | 'retention' | 'search' | 'snapshot'> &
@@ -38,7 +29,12 @@ const KEEP_LEARNED_MS = MINUTE_MS
 const LISTEN_MS = 5 * SECOND_MS
 const REPORTS_MS = 30 * SECOND_MS
 
-export function startBackgroundWork({
+/**
+ * Does the work of a session next to reading the API: maintenance, snapshots, publications, full-text indices, the tables
+ * for reports, the clock, the learned rate, and requests of other processes (`sync_requests`). Resolves after the
+ * signal, when all of it has ended.
+ */
+export async function workInBackground({
   app,
   settings,
   signal,
@@ -47,7 +43,7 @@ export function startBackgroundWork({
   version,
   serverTime,
   endSession,
-}: BackgroundWorkDeps): BackgroundWork {
+}: BackgroundWorkDeps): Promise<void> {
   const { clock, store } = app
   /**
    * Ends the session when another process, such as `parley resync`, has written to `sync_requests`. Such requests
@@ -80,12 +76,11 @@ export function startBackgroundWork({
     maintainSearch({ store, clock, log, settings, signal }),
     every(clock, REPORTS_MS, signal, loggingFailures(createReportUpdate({ store, log }, settings))),
   ]
-  const ended = Promise.all(
+  await Promise.all(
     duties.map(duty =>
       duty.catch(error => log.warn('Background work ended until the next session', { error })),
     ),
   )
-  return { ended: ended.then(() => undefined) }
 }
 
 async function every(

@@ -22,7 +22,7 @@ import { endedProblem, isWithoutAccess } from '../health/problems.ts'
 import type { HookWatch } from '../hooks/watch.ts'
 import { REPORT_POLICY } from '../report/style.ts'
 import { rebuildLarge } from '../retention/maintain.ts'
-import { createMetrics } from '../server/metrics.ts'
+import { createMetrics, type Metrics } from '../server/metrics.ts'
 import type { Nudge } from '../server/nudge.ts'
 import { startStatusServer } from '../server/server.ts'
 import { requireStillThere, resolvedPath } from '../store/disk/location.ts'
@@ -31,8 +31,7 @@ import { noteWhileWaiting } from '../store/open-warehouse.ts'
 import { type DaemonState, reasonOfState } from '../store/status/report.ts'
 import { API_GATE, clearGates, type Gate } from '../store/sync/gates.ts'
 import { META } from '../store/sync/meta.ts'
-import { type BackgroundWork, startBackgroundWork } from './background-work.ts'
-import { type CurrentState, reportedState } from './current-state.ts'
+import { workInBackground } from './background-work.ts'
 import { startHookWatch } from './hook-watch.ts'
 import { createLockKeeper, type LockKeeper } from './lock-keeper.ts'
 import { createMetricSources } from './metric-sources.ts'
@@ -49,7 +48,14 @@ import {
 } from './recovery.ts'
 import type { ServiceManager } from './service-manager.ts'
 import { changedSettings } from './settings-changes.ts'
-import { rebuildingState, runningState, stoppedState, waitingState } from './state.ts'
+import {
+  type CurrentState,
+  rebuildingState,
+  reportedState,
+  runningState,
+  stoppedState,
+  waitingState,
+} from './state.ts'
 import { createTargetCatalogue, type TargetCatalogueParts } from './target-catalogue.ts'
 import { readsFor } from './webhook-reads.ts'
 
@@ -126,8 +132,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
         log,
         lock,
         opened,
-        observer: served.observer,
-        onTransaction: served.onTransaction,
+        metrics: served.metrics,
         next: reloads.next(),
         before,
       })
@@ -218,10 +223,9 @@ interface SessionWork {
   current: CurrentState
   log: Log
   lock: LockKeeper
-  observer: SessionObserver
+  metrics: Metrics
   /** Paths of the databases that this process has opened. When such a file is missing, the daemon waits for it. */
   opened: Set<string>
-  onTransaction(ms: number): void
   /** Aborted on a request to reload the settings. New settings need a new session. */
   next: AbortSignal
   /** Results of the earlier sessions. */
@@ -240,8 +244,7 @@ async function runSession({
   log,
   lock,
   opened,
-  observer,
-  onTransaction,
+  metrics,
   next,
   before,
 }: SessionWork): Promise<SessionResult> {
@@ -255,7 +258,7 @@ async function runSession({
     const path = resolvedPath(settings.database.path)
     if (opened.has(path)) requireStillThere(path)
     const held = lock.on(settings.database)
-    const work = { command: 'daemon', pid, held, stopNew, cancel, onTransaction }
+    const work = { command: 'daemon', pid, held, stopNew, cancel, onTransaction: metrics.recordTransaction }
     app = await openApp({ settings, clock, log, ...work })
     opened.add(path)
   } catch (error) {
@@ -274,10 +277,10 @@ async function runSession({
   }
   const onRequest: SessionObserver['onRequest'] = request => {
     if (request.status === 200) noteContinuation()
-    observer.onRequest(request)
+    metrics.recordRequest(request)
   }
   const session = app.session(chosenResources(settings), {
-    observer: { ...observer, onRequest },
+    observer: { onRequest, onRunEnd: metrics.recordRun },
     access: { wasAnswered: wasAnsweredBefore && !wasLost, wasLost },
   })
   Object.assign(current, { app, session })
@@ -285,7 +288,7 @@ async function runSession({
     const stored = JSON.stringify(reportedState({ ...current, state }))
     return app.store.transaction(() => app.store.state.setMeta(META.daemonState, stored))
   }
-  let duties: BackgroundWork | undefined
+  let duties: Promise<void> | undefined
   let error: unknown
   try {
     const running = current.state.state === 'running' ? current.state : runningState(clock)
@@ -303,7 +306,7 @@ async function runSession({
     await rebuildLarge(rebuild, { onStart: () => show(rebuildingState(clock)) })
     if (current.state.state !== 'running') await show(runningState(clock))
     const { serverTime } = session
-    duties = startBackgroundWork({
+    duties = workInBackground({
       app,
       settings,
       log,
@@ -318,7 +321,7 @@ async function runSession({
     error = thrown
   }
   asked.abort()
-  await duties?.ended
+  await duties
   const wasAnswered = session.progress().accepted > 0
   const isKeyTrusted = before.isKeyTrusted || wasAnswered
   const timesLost = isAccessLost(error) ? (wasAnswered ? 1 : before.timesLost + 1) : 0
@@ -416,8 +419,7 @@ function createReloads({ clock, reload, onReload, serviceManager }: DaemonParts,
 interface RunningServer {
   /** Undefined where the status server does not listen. */
   address: string | undefined
-  observer: SessionObserver
-  onTransaction(ms: number): void
+  metrics: Metrics
   close(): Promise<void>
 }
 
@@ -452,8 +454,7 @@ async function startServer(
   })
   return {
     address: server.address,
-    observer: { onRequest: metrics.recordRequest, onRunEnd: metrics.recordRun },
-    onTransaction: metrics.recordTransaction,
+    metrics,
     async close() {
       await server.close()
       catalogue?.catalogue.close()

@@ -10,7 +10,7 @@ import { resolvedPath } from '../store/disk/location.ts'
 import { readDatabase } from '../store/file/open.ts'
 import { noteWhileWaiting } from '../store/open-warehouse.ts'
 import { META, NOTE_DAMAGED, readMeta, readNote } from '../store/sync/meta.ts'
-import type { CurrentState } from './current-state.ts'
+import type { CurrentState } from './state.ts'
 
 export interface HookWatchStartDeps {
   clock: Clock

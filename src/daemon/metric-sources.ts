@@ -4,8 +4,8 @@ import type { MetricSources } from '../server/metrics.ts'
 import { databaseSizes, freeOnDisk } from '../store/disk/disk-space.ts'
 import type { SnapshotReport, StatusReport } from '../store/status/report.ts'
 import { META, readNote } from '../store/sync/meta.ts'
-import type { CurrentState } from './current-state.ts'
 import { isApiReachable, readinessProblem } from './readiness.ts'
+import type { CurrentState } from './state.ts'
 
 /** Where the gauges of `/metrics` get their values. */
 export function createMetricSources(

@@ -1,9 +1,8 @@
 import { isoInstant, MINUTE_MS } from '../base/clock.ts'
-import type { Unreachable } from '../engine/requests/reachability.ts'
 import { reasonOfState } from '../store/status/report.ts'
 import { GATE_KINDS } from '../store/sync/gates.ts'
 import { dateTimeText } from '../terminal/wording.ts'
-import type { CurrentState } from './current-state.ts'
+import type { CurrentState } from './state.ts'
 
 /** Whether the daemon is alive, and whether the warehouse follows the API now: for `/livez`, `/readyz` and the metrics. */
 
@@ -16,13 +15,6 @@ export function livenessProblem(blockedMs: number): string | undefined {
   return `no commit or checkpoint of the database has ended for ${Math.floor(blockedMs / MINUTE_MS)} minutes`
 }
 
-const TROUBLES: Readonly<Record<Unreachable['kind'], string>> = {
-  silent: 'no request to the API succeeds',
-  refused: 'the API grants no access',
-  'asked-to-wait': 'requests are paused',
-  'day-used-up': 'the requests of this day are used up',
-}
-
 /** @returns undefined while the warehouse follows the API, else the reason for the operator */
 export function readinessProblem({ state, session }: CurrentState): string | undefined {
   if (state.state !== 'running')
@@ -31,7 +23,7 @@ export function readinessProblem({ state, session }: CurrentState): string | und
       .join(': ')
   const trouble = session?.progress().trouble()
   if (trouble)
-    return `${TROUBLES[trouble.kind]} since ${dateTimeText(isoInstant(trouble.since))}: ${trouble.reason}`
+    return `${GATE_KINDS[trouble.kind].is.replace(/^[NT]/, first => first.toLowerCase())} since ${dateTimeText(isoInstant(trouble.since))}: ${trouble.reason}`
   return session ? undefined : 'the next session is starting'
 }
 

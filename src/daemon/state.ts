@@ -1,5 +1,8 @@
+import type { App } from '../app/app.ts'
 import { type Clock, isoInstant } from '../base/clock.ts'
 import { EXIT_STATUS, exitStatusOf, ParleyError, reasonOf } from '../base/errors.ts'
+import type { ApiSettings } from '../config/load-settings.ts'
+import type { Session } from '../engine/run/session.ts'
 import type { DaemonState } from '../store/status/report.ts'
 import type { WaitBetweenSessions } from './recovery.ts'
 
@@ -37,4 +40,20 @@ export function waitingState(
   const why = { code, reason, ...(hint !== undefined && { hint }) }
   const since = before.state === 'waiting' && before.code === code ? before.since : isoInstant(now)
   return { state: 'waiting', ...why, since, until: isoInstant(now + ms) }
+}
+
+/** The daemon's settings, state and session now, for the status server and the metrics, which outlive a session. */
+export interface CurrentState {
+  settings: ApiSettings
+  state: DaemonState
+  /** Why the last reload failed; absent after success. */
+  invalidSettings?: NonNullable<DaemonState['invalid_settings']>
+  /** `app` and `session` are undefined between two sessions. */
+  app?: App
+  session?: Session
+}
+
+/** The state that is stored and reported. */
+export function reportedState({ state, invalidSettings }: CurrentState): DaemonState {
+  return invalidSettings === undefined ? state : { ...state, invalid_settings: invalidSettings }
 }

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path'
 import { type Clock, DAY_MS, isoInstant, utcDay } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import { CALENDAR, nextOccurrence } from '../config/calendar.ts'
+import { MAINTENANCE, nextOccurrence } from '../config/calendar.ts'
 import type { Settings } from '../config/load-settings.ts'
 import { RESOURCE_NAMES } from '../declare/resource-names.ts'
 import { type FreeBytes, fileBytes, freeOnSlowDisk } from '../store/disk/disk-space.ts'
@@ -98,7 +98,7 @@ export function isMaintenanceDue({
   clock: Pick<Clock, 'now'>
 }): boolean {
   const doneAt = instantOf(store.state.meta(META.maintainedAt))
-  return isMissed(doneAt, clock.now(), after => nextOccurrence(CALENDAR.maintenance, after))
+  return isMissed(doneAt, clock.now(), after => nextOccurrence(MAINTENANCE, after))
 }
 
 /** Call it only when `dueMaintenance` returns `maintenance`: it trusts this machine's clock. */

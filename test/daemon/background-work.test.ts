@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
 import { createLog } from '../../src/base/log.ts'
-import { CALENDAR, nextOccurrence } from '../../src/config/calendar.ts'
+import { MAINTENANCE, nextOccurrence } from '../../src/config/calendar.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
-import { type BackgroundWorkDeps, startBackgroundWork } from '../../src/daemon/background-work.ts'
+import { type BackgroundWorkDeps, workInBackground } from '../../src/daemon/background-work.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 import { until } from '../support/until.ts'
 import { PUBLISH_DEFAULTS } from './publish-settings.ts'
 
-const NIGHT = nextOccurrence(CALENDAR.maintenance, Date.parse('2026-03-04T00:00:00.000Z'))
+const NIGHT = nextOccurrence(MAINTENANCE, Date.parse('2026-03-04T00:00:00.000Z'))
 
 const { reporting, crm, crmDeal, crmCompany, crmContact } = loadSettings({
   flags: {},
@@ -37,7 +37,7 @@ test('a failed maintenance stops nothing, and the work of each minute is retried
   const ending = new AbortController()
   const saveLearned = () => store.transaction(() => store.state.setMeta(META.learnedRate, '{}'))
   store.db.pragma('query_only = ON')
-  const { ended } = startBackgroundWork({
+  const ended = workInBackground({
     app: { clock, store, saveLearned },
     settings: settingsFor(store.path),
     log,

@@ -3,13 +3,12 @@ import { accessGone, unauthorized } from '../../src/api/access-errors.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
-import { CALENDAR, nextOccurrence } from '../../src/config/calendar.ts'
+import { MAINTENANCE, nextOccurrence } from '../../src/config/calendar.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
-import type { CurrentState } from '../../src/daemon/current-state.ts'
 import { livenessProblem, readinessProblem } from '../../src/daemon/readiness.ts'
 import { recoveryFrom, type SessionsBefore, sessionsUntil } from '../../src/daemon/recovery.ts'
 import { changedSettings } from '../../src/daemon/settings-changes.ts'
-import { waitingState } from '../../src/daemon/state.ts'
+import { type CurrentState, waitingState } from '../../src/daemon/state.ts'
 import { readsFor } from '../../src/daemon/webhook-reads.ts'
 import { RESOURCE_NAMES } from '../../src/declare/resource-names.ts'
 
@@ -304,7 +303,7 @@ test('maintenance is due once in each night, also in nights of a clock change', 
   const hours: number[] = []
   let at = Date.parse('2026-03-27T12:00:00Z')
   for (let night = 0; night < 4; night += 1) {
-    const next = nextOccurrence(CALENDAR.maintenance, at)
+    const next = nextOccurrence(MAINTENANCE, at)
     hours.push(Math.round((next - at) / 3_600_000))
     at = next
   }

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
-import type { CurrentState } from '../../src/daemon/current-state.ts'
 import { createMetricSources } from '../../src/daemon/metric-sources.ts'
-import { runningState } from '../../src/daemon/state.ts'
+import { type CurrentState, runningState } from '../../src/daemon/state.ts'
 import { RESOURCE_NAMES } from '../../src/declare/resource-names.ts'
 import { report } from '../health/report.ts'
 

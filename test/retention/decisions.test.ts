@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { DAY_MS } from '../../src/base/clock.ts'
-import { CALENDAR, nextOccurrence } from '../../src/config/calendar.ts'
+import { MAINTENANCE, nextOccurrence } from '../../src/config/calendar.ts'
 import {
   type Copy,
   type CopyRules,
@@ -28,7 +28,7 @@ test.each([
   expect(clockTrust({ machine: NOW, server })).toBe(trust)
 })
 
-const nextNight = (after: number) => nextOccurrence(CALENDAR.maintenance, after)
+const nextNight = (after: number) => nextOccurrence(MAINTENANCE, after)
 
 test.each([
   ['was never done', undefined, true],
