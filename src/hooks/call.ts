@@ -30,32 +30,27 @@ export interface HookPayload {
 }
 
 export function payloadOf({ event, problem, workspaceId, lastedMs }: HookCall): HookPayload {
-  const { id, since } = problem
-  const [what, detail, todo] = [problem.what, problem.detail ?? '', problem.todo].map(singleLine) as [
-    string,
-    string,
-    string,
-  ]
+  const { since } = problem
+  const isOver = event === 'recovered'
+  const what = singleLine(problem.what)
+  const detail = isOver ? '' : singleLine(problem.detail ?? '')
+  const todo = isOver ? '' : singleLine(problem.todo)
   const workspace = singleLine(workspaceId)
-  const begun = `${what} (since ${clockText(since, Date.parse(since) + lastedMs)})`
-  const lasted = Math.floor(lastedMs / 1000)
-  if (event === 'recovered') {
-    const text = `parley, workspace ${workspace}: recovered after ${durationText(lastedMs)}: ${begun}.`
-    return {
-      event,
-      id: singleLine(id),
-      what,
-      detail: '',
-      since,
-      lasted_seconds: lasted,
-      todo: '',
-      workspace,
-      text,
-    }
+  const begun = `${what} (since ${clockText(since, Date.parse(since) + lastedMs)}).`
+  const said = isOver
+    ? `recovered after ${durationText(lastedMs)}: ${begun}`
+    : `${begun}${detail === '' ? '' : ` ${detail}.`} ${todo}`
+  return {
+    event,
+    id: singleLine(problem.id),
+    what,
+    detail,
+    since,
+    lasted_seconds: Math.floor(lastedMs / 1000),
+    todo,
+    workspace,
+    text: `parley, workspace ${workspace}: ${said}`,
   }
-  const why = detail === '' ? '' : ` ${detail}.`
-  const text = `parley, workspace ${workspace}: ${begun}.${why} ${todo}`
-  return { event, id: singleLine(id), what, detail, since, lasted_seconds: lasted, todo, workspace, text }
 }
 
 /** The same fields as environment variables. */
