@@ -1,6 +1,6 @@
 import { EXIT_STATUS } from '../base/errors.ts'
 import { RESOURCE_NAMES } from '../declare/resource-names.ts'
-import { hasColours } from '../terminal/colours.ts'
+import { hasColours } from '../terminal/output.ts'
 import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './base/command.ts'
 
 export const daemonCommand: CommandDefinition = {

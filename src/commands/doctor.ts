@@ -26,7 +26,7 @@ import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { META, readMeta, readNote } from '../store/sync/meta.ts'
 import { publishedTargets } from '../store/sync/publications.ts'
 import { readRequestsToday } from '../store/sync/requests-today.ts'
-import { hasColours, styledText } from '../terminal/colours.ts'
+import { hasColours, styledText } from '../terminal/output.ts'
 import { countText } from '../terminal/wording.ts'
 import {
   type CommandContext,

@@ -71,11 +71,6 @@ export function relativeTime(instant: string | null, now: number): string {
   return ms > 0 ? `${length} ago` : `in ${length}`
 }
 
-/** `3 min`; `0 s` also for an instant in the future, and a dash for null. */
-export function ageText(instant: string | null, now: number): string {
-  return instant === null ? '-' : (largestUnitText(now - Date.parse(instant)) ?? '0 s')
-}
-
 /** `3 min`; undefined below one second. */
 function largestUnitText(ms: number): string | undefined {
   const unit = UNITS.find(([size]) => ms >= size)

@@ -1,7 +1,6 @@
 import { problemsOf } from '../../src/health/problems.ts'
 import { verdictOf } from '../../src/health/verdict.ts'
-import { statusPageHtml } from '../../src/server/page/status-page.ts'
-import type { PageView } from '../../src/server/page/view.ts'
+import { type PageView, statusPageHtml } from '../../src/server/page/status-page.ts'
 import { readOverview } from '../../src/store/status/overview.ts'
 import { readStatusReport } from '../../src/store/status/report.ts'
 import { temporaryStore } from '../store/temporary-store.ts'

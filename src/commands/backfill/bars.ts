@@ -4,8 +4,7 @@ import { wholeNumber } from '../../base/whole-number.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import type { Unreachable } from '../../engine/requests/reachability.ts'
 import { GATE_KINDS } from '../../store/sync/gates.ts'
-import { styledText } from '../../terminal/colours.ts'
-import { progressBar } from '../../terminal/progress-bar.ts'
+import { styledText } from '../../terminal/output.ts'
 import {
   clockText,
   countText,
@@ -93,10 +92,15 @@ function drawBar(bar: ResourceBar, { name, share: shareWidth, rows }: ColumnWidt
   return [label, gauge(bar, width, picture.colour), ...numbers].join('  ')
 }
 
-/** The bar of a resource; blank when its total is 0 or not known. */
+/**
+ * The bar of a resource, such as `[====>    ]` with `width` characters between the brackets; blank when its total is 0
+ * or not known. ASCII is one column wide on every terminal.
+ */
 function gauge({ done, total }: ResourceBar, width: number, colour: boolean): string {
   if (total === undefined || total === 0) return ' '.repeat(width + 2)
-  return progressBar(done / total, width, bar => (colour ? styledText('green', bar) : bar))
+  const filled = Math.min(width, Math.floor((done / total) * width))
+  const bar = `${'='.repeat(filled)}${filled < width ? '>' : ''}`
+  return `[${colour ? styledText('green', bar) : bar}${' '.repeat(width - bar.length)}]`
 }
 
 function shareText({ done, total, isGuess }: ResourceBar): string {

@@ -1,7 +1,7 @@
 import { singleLine } from '../../base/safe-text.ts'
 import { formsOf, regexOf } from '../../store/search/forms.ts'
 import type { SearchRow } from '../../store/search/query.ts'
-import { styledText } from '../../terminal/colours.ts'
+import { styledText } from '../../terminal/output.ts'
 
 /** The output of `parley search`. Pure. */
 

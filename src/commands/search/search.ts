@@ -5,7 +5,7 @@ import { suggestion } from '../../base/nearest-name.ts'
 import { jsonLine } from '../../base/safe-text.ts'
 import { instant } from '../../config/kinds.ts'
 import { SEARCH_KINDS, type SearchKind, type SearchQuestion, termsOf } from '../../store/search/query.ts'
-import { hasColours } from '../../terminal/colours.ts'
+import { hasColours } from '../../terminal/output.ts'
 import { countText } from '../../terminal/wording.ts'
 import {
   type CommandDefinition,

@@ -1,18 +1,22 @@
 import { sizeText } from '../../base/size-text.ts'
 import { fileSizesText, publishedText } from '../../health/wording.ts'
-import type { PublicationReport, SnapshotReport } from '../../store/status/report.ts'
+import type { Overview } from '../../store/status/overview.ts'
+import type { PublicationReport, SnapshotReport, StatusReport } from '../../store/status/report.ts'
 import { countText, durationText } from '../../terminal/wording.ts'
 import { type Html, html } from './html.ts'
-import type { PageView } from './view.ts'
 import { foreign, instantText } from './wording.ts'
 
-export function fileSection({
-  report,
-  overview,
-  hasReport,
-  version,
-  uptimeMs,
-}: Pick<PageView, 'report' | 'overview' | 'hasReport' | 'version' | 'uptimeMs'>): Html {
+export interface FileView {
+  report: StatusReport
+  overview: Overview
+  /** Whether the report is at `/report`. */
+  hasReport: boolean
+  version: string
+  /** How long the process that serves the page has run, in ms. */
+  uptimeMs: number
+}
+
+export function fileSection({ report, overview, hasReport, version, uptimeMs }: FileView): Html {
   const { database, snapshot, publication, workspace } = report
   const entries: [string, Html | string][] = [
     ['Database', foreign(database)],

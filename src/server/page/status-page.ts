@@ -1,16 +1,26 @@
+import type { HealthProblem } from '../../health/problems.ts'
 import type { HealthVerdict } from '../../health/verdict.ts'
 import { PROBLEM_LABELS } from '../../health/wording.ts'
 import { coverageSection } from './coverage-section.ts'
-import { fileSection } from './file.ts'
+import { type FileView, fileSection } from './file.ts'
 import { type Html, html } from './html.ts'
 import { resourcesSection } from './resources.ts'
 import { todaySection } from './today.ts'
 import { trafficSection } from './traffic.ts'
 import { problemsSection, verdictBanner, verdictIcon } from './verdict-banner.ts'
-import type { PageView } from './view.ts'
 import { foreign, shortInstant } from './wording.ts'
 
 /** The page of the status server: names, counts and times, never content. Pure. */
+
+export interface PageView extends FileView {
+  /** The workspace id in the settings. */
+  workspaceId: string
+  verdict: HealthVerdict
+  /** All problems, the most serious first. */
+  problems: readonly HealthProblem[]
+  /** When the view was read. */
+  at: string
+}
 
 /** Elements that `live.js` replaces when they change have an `id`. */
 export function statusPageHtml(view: PageView): string {
