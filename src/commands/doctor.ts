@@ -61,7 +61,7 @@ export const doctorCommand: CommandDefinition<DoctorOptions> = {
     if (input.options.data === true) return checkData(context, input, report)
     const { loaded, settings } = checkSettings(context, input, report.add)
     const { usedToday, writer, identity, published, learned } = settings
-      ? runMachineChecks(settings, report.add)
+      ? runMachineChecks(settings, context.version, report.add)
       : NOTHING_KNOWN
     if (loaded) {
       const { proxies, api } = loaded.settings
@@ -191,11 +191,6 @@ function problemList(message: string): readonly string[] {
   return others.length === 0 ? [first.replace(/^Invalid settings: /, '')] : others.map(text => text.trim())
 }
 
-interface PackageManifest {
-  version: string
-  engines: { node: string }
-}
-
 /** What the other checks and the next step need to know from the database. */
 interface DatabaseFacts {
   /** The warehouse's identity; undefined when it cannot be read. */
@@ -217,8 +212,12 @@ const NOTHING_KNOWN: DatabaseFacts = {
   learned: undefined,
 }
 
-function runMachineChecks({ api, database }: LoadedSettings['settings'], add: Add): DatabaseFacts {
-  const manifest: PackageManifest = JSON.parse(
+function runMachineChecks(
+  { api, database }: LoadedSettings['settings'],
+  version: string,
+  add: Add,
+): DatabaseFacts {
+  const { engines }: { engines: { node: string } } = JSON.parse(
     readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
   )
   const looked = openForChecks(database.path)
@@ -230,8 +229,8 @@ function runMachineChecks({ api, database }: LoadedSettings['settings'], add: Ad
         ? { id: api.workspaceId, baseUrl: api.baseUrl }
         : undefined,
     mode: database.mode,
-    version: manifest.version,
-    engines: manifest.engines.node,
+    version,
+    engines: engines.node,
     node: process.versions.node,
   }
   try {

@@ -1,6 +1,6 @@
 import { type ApiAccess, NOT_THIS_API } from '../api/access-errors.ts'
 import type { ApiReader, ReaderReply } from '../api/reader.ts'
-import { EXIT_STATUS, type ExitStatus, StopError } from '../base/errors.ts'
+import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import { isLoopbackUrl, isReadableOnTheWay } from '../base/loopback.ts'
 import { type ProxyRules, proxyFor, shownProxy } from '../base/proxies.ts'
 import { wholeSecondsText } from '../terminal/wording.ts'
@@ -44,9 +44,9 @@ export async function* checkApi(context: ApiContext): AsyncGenerator<Finding> {
   // When the API refuses the whole workspace, each endpoint's finding would only repeat that.
   if (isAccessGone(replies)) return
   const clocks = clockDifference(replies)
-  if (clocks) yield clocks.finding
+  yield clocks.finding
   yield* findings
-  const serverNow = context.now() + (clocks?.aheadMs ?? 0)
+  const serverNow = context.now() + clocks.aheadMs
   try {
     yield await checkAccessLog(context.api, context.accessLogEndParameter, serverNow)
   } catch (error) {
@@ -98,20 +98,11 @@ function isExpectedStop(error: unknown): error is StopError {
   return error instanceof StopError && error.code in CHECK_BY_STOP_CODE
 }
 
-function stopFinding(error: StopError): Finding {
-  const status: ExitStatus = error.exitStatus
-  const { message, hint } = error
-  if (error.code === DAY_USED_UP) {
-    return findingsOf(CHECK_BY_STOP_CODE[DAY_USED_UP] ?? '').warning(
-      `${message}: the remaining endpoints were not checked`,
-      hint ?? '',
-    )
-  }
-  return findingsOf(CHECK_BY_STOP_CODE[error.code] ?? 'API').wrong(
-    error.message,
-    status,
-    error.hint ?? 'Run parley doctor again later.',
-  )
+function stopFinding({ code, message, hint, exitStatus }: StopError): Finding {
+  const line = findingsOf(CHECK_BY_STOP_CODE[code] ?? 'API')
+  return code === DAY_USED_UP
+    ? line.warning(`${message}: the remaining endpoints were not checked`, hint)
+    : line.wrong(message, exitStatus, hint ?? 'Run parley doctor again later.')
 }
 
 const NOT_ANSWERED = 'not checked: every request failed'
