@@ -1,7 +1,7 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/clock.ts'
 import type { Change } from '../../simulator/changes/change.ts'
 import { FORMER_STAGE } from '../../simulator/content/objects.ts'
-import { controlSimulator, type SimulatorAddress } from './processes.ts'
+import type { SimulatorAddress } from './processes.ts'
 
 /** The daily changes in the demo's workspace between its backfills. */
 
@@ -64,7 +64,13 @@ interface PassingDays {
 
 /** Lets days pass in the workspace, with changes on each. @throws Error when the simulator does not respond */
 export async function passDays({ service, from, to, messages }: PassingDays): Promise<void> {
-  const control = (path: string, body: unknown) => controlSimulator(service.url, path, body)
+  /** Posts to the control plane of the simulator. */
+  const control = async (path: string, body: unknown) => {
+    const asked = { method: 'POST', body: JSON.stringify(body) }
+    const response = await fetch(`${service.url}/_simulator/${path}`, asked)
+    if (!response.ok) throw new Error(`the simulator answers ${response.status} to ${path}`)
+    await response.text()
+  }
   for (let day = from + 1; day <= to; day += 1) {
     const changes = changesOf(day, messages)
     let passed = 0

@@ -20,7 +20,7 @@ import {
   CLI,
   type DemoSizes,
   endProcess,
-  type Limit,
+  LIMIT,
   parseSizes,
   type SimulatorAddress,
   startParley,
@@ -28,14 +28,11 @@ import {
   waitForService,
 } from './processes.ts'
 
-export interface DemoOptions {
+interface DemoOptions {
   database: string
   messages?: string
   wild?: boolean
 }
-
-/** The simulator's rate limit. */
-const LIMIT: Limit = { rate: 400, burst: 100 }
 
 /** With this scale, a deletion is confirmed after three seconds instead of two minutes. */
 const INTERVAL_SCALE = '0.025'
@@ -64,16 +61,12 @@ export const demoCommand: CommandDefinition<DemoOptions> = {
     const isWild = options.wild === true
     await createDemoDatabase(file, isWild ? 0 : DAYS)
     stderr.write(introduction(sizes, options.database, isWild))
-    const simulator = startSimulatorProcess(
-      env,
-      sizes,
-      LIMIT,
-      isWild ? ['--now', 'real'] : pastWorkspaceFlags(),
-    )
+    const simulator = startSimulatorProcess(env, sizes, isWild ? ['--now', 'real'] : pastWorkspaceFlags())
     const stop = () => simulator.kill()
     signal.addEventListener('abort', stop)
     try {
       const service = await waitForService(simulator, signal)
+      if (service === undefined) return reportUnfinished(context, EXIT_STATUS.unfinished)
       const status = isWild
         ? await runBackfill(context, { file, service, daysAgo: 0 })
         : await runBackfills(context, { file, service }, sizes)
@@ -104,7 +97,7 @@ function pastWorkspaceFlags(): string[] {
 
 interface DemoBackfill {
   file: string
-  service: SimulatorAddress | undefined
+  service: SimulatorAddress
   /** By how many days the workspace is in the past. */
   daysAgo: number
   /** Reads only what changes from week to week, and shows only the last line of the result. */
@@ -126,12 +119,10 @@ async function runBackfills(
   let day = 0
   for (const days of DAYS_BEFORE_BACKFILLS) {
     if (day === 0 && days > 0) context.stderr.write(WEEKS_PASS)
-    if (service) {
-      // A demo that is stopped ends the simulator, so `passDays` fails then.
-      await passDays({ service, from: day, to: day + days, messages }).catch(error => {
-        if (!context.signal.aborted) throw error
-      })
-    }
+    // A demo that is stopped ends the simulator, so `passDays` fails then.
+    await passDays({ service, from: day, to: day + days, messages }).catch(error => {
+      if (!context.signal.aborted) throw error
+    })
     day += days
     const isBrief = day > 0 && day < DAYS
     const status = await runBackfill(context, { file, service, daysAgo: DAYS - day, isBrief })
@@ -151,7 +142,7 @@ after three seconds or less, in your workspace after two minutes.
 function introduction({ messages, meetings, deals }: DemoSizes, database: string, isWild: boolean): string {
   return `
 parley simulate now serves a made-up workspace on this machine: ${wholeNumber(messages)} e-mails, ${wholeNumber(meetings)} meetings
-and ${wholeNumber(deals)} deals ${isWild ? 'over two years' : 'to begin with'}. It refuses more than ${LIMIT.rate} requests per second.
+and ${wholeNumber(deals)} deals ${isWild ? 'over two years' : 'to begin with'}. It refuses more than ${LIMIT.perSecond} requests per second.
 parley does not know this limit and has to learn it.
 
 parley backfill reads all of it into ${database}:
@@ -163,7 +154,7 @@ async function runBackfill(
   { cwd, env, signal, stderr }: CommandContext,
   { file, service, daysAgo, isBrief = false }: DemoBackfill,
 ): Promise<ExitStatus> {
-  if (service === undefined || signal.aborted) return EXIT_STATUS.unfinished
+  if (signal.aborted) return EXIT_STATUS.unfinished
   const behindMs = daysAgo * DAY_MS
   const flags = isBrief ? BRIEF_FLAGS : ['--interval-scale', INTERVAL_SCALE]
   const child = startParley(['backfill', '--log-level', 'error', ...flags], {
@@ -269,7 +260,7 @@ const NAMES = [
   'customers-waiting',
 ] as const
 
-export interface DemoQuestion extends Pick<Question, 'question' | 'sql'> {
+interface DemoQuestion extends Pick<Question, 'question' | 'sql'> {
   /** The file with the statement, which the SQLite shell runs from version 3.38 on. */
   file: string
 }

@@ -27,12 +27,8 @@ export function parseSizes(text: string): DemoSizes {
   return { messages, meetings: Math.ceil(messages / 10), deals: Math.ceil(messages / 30) }
 }
 
-/** A token bucket. */
-export interface Limit {
-  /** Requests per second. */
-  rate: number
-  burst: number
-}
+/** The simulator's rate limit, a token bucket. */
+export const LIMIT = { perSecond: 400, burst: 100 } as const
 
 export interface SimulatorAddress {
   url: string
@@ -55,11 +51,10 @@ const OWN_GROUP = { detached: true } as const
 export function startSimulatorProcess(
   env: Environment,
   { messages, meetings, deals }: DemoSizes,
-  { rate, burst }: Limit,
   more: readonly string[],
 ): ChildProcess {
   const sizes = ['--messages', messages, '--meetings', meetings, '--deals', deals].map(String)
-  const behaviour = ['--latency', '15', '--limit', `token-bucket:${rate},${burst}`]
+  const behaviour = ['--latency', '15', '--limit', `token-bucket:${LIMIT.perSecond},${LIMIT.burst}`]
   return fork(CLI, ['simulate', '--port', '0', '--json', ...sizes, ...behaviour, ...more], {
     ...OWN_GROUP,
     env: demoEnvironment(env),
@@ -78,16 +73,9 @@ export async function waitForService(
   throw new Error('parley simulate ended before it listened')
 }
 
-/** Posts to the control plane of a simulator. @throws Error when the simulator does not accept it */
-export async function controlSimulator(url: string, path: string, body: unknown): Promise<void> {
-  const response = await fetch(`${url}/_simulator/${path}`, { method: 'POST', body: JSON.stringify(body) })
-  if (!response.ok) throw new Error(`the simulator answers ${response.status} to ${path}`)
-  await response.text()
-}
-
 const STDERR = 2
 
-export interface ParleyStart {
+interface ParleyStart {
   cwd: string
   env: Environment
   service: SimulatorAddress
