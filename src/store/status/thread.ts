@@ -1,6 +1,8 @@
-import { Worker } from 'node:worker_threads'
+import { parentPort, Worker, workerData } from 'node:worker_threads'
 import { createCachedReading } from '../../base/cached-reading.ts'
 import type { Clock } from '../../base/clock.ts'
+import { openSqlite } from '../database/sqlite.ts'
+import type { Sqlite } from '../database/sqlite-types.ts'
 import { databaseSizes } from '../disk/disk-space.ts'
 
 /**
@@ -21,7 +23,7 @@ export interface ThreadReaderOptions {
 }
 
 /** What the thread's program gets. */
-export interface ThreadInput {
+interface ThreadInput {
   path: string
   /** In ms since the epoch. */
   now: number
@@ -53,10 +55,10 @@ export function createThreadReader<Answer>({
 }
 
 /** Undefined when the thread could not start or read. The caller's own read then reports the error. */
-function readInThread<Answer>(workerData: ThreadInput, program: URL): Promise<Answer | undefined> {
+function readInThread<Answer>(input: ThreadInput, program: URL): Promise<Answer | undefined> {
   return new Promise(resolve => {
     try {
-      new Worker(program, { workerData, execArgv: [], resourceLimits: LIMITS })
+      new Worker(program, { workerData: input, execArgv: [], resourceLimits: LIMITS })
         .on('message', (answer: Answer) => resolve(answer))
         .on('error', () => resolve(undefined))
         .on('exit', () => resolve(undefined))
@@ -65,4 +67,16 @@ function readInThread<Answer>(workerData: ThreadInput, program: URL): Promise<An
       resolve(undefined)
     }
   })
+}
+
+/** How long to wait for another process that is closing the database. */
+const BUSY_TIMEOUT_MS = 5000
+
+/** The whole program of a thread: reads once and answers. */
+export function answerOnce(read: (db: Sqlite, now: number) => unknown): void {
+  const { path, now } = workerData as ThreadInput
+  const db = openSqlite(path, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
+  db.pragma('cache_size = -2000')
+  parentPort?.postMessage(read(db, now))
+  db.close()
 }
