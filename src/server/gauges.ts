@@ -1,7 +1,6 @@
 import type { GovernorState } from '../api/governor/governor.ts'
 import { RESOURCE_STATES, type ResourceStateName } from '../dictionary/sync-tables.ts'
 import type { PublicationReport, ResourceReport, SnapshotReport } from '../store/status/report.ts'
-import type { LoopDelay } from './loop-delay.ts'
 
 /** The gauges of `/metrics`. Their values are read at each scrape. */
 
@@ -45,7 +44,8 @@ export type Figures = { readonly [Part in keyof ReadFigures]: ReadFigures[Part] 
   now: number
   /** When the API last answered this process. */
   answeredAt: number | undefined
-  loopDelay: LoopDelay
+  /** Delay of timers past their due time since the last scrape, in seconds. */
+  loopDelay: { p50: number; p99: number; max: number }
 }
 
 export interface GaugeDefinition {
