@@ -8,10 +8,10 @@ import {
   StopError,
 } from '../../base/errors.ts'
 import { jsonLine, singleLine } from '../../base/safe-text.ts'
-import type { ResourceName } from '../../declare/resource-names.ts'
-import { RESOURCE_NAMES } from '../../declare/resource-names.ts'
+import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import type { CheckResult } from '../../health/check.ts'
 import type { DriftedField } from '../../store/status/overview.ts'
+import { type TableColumn, table } from '../../terminal/table.ts'
 import {
   type CommandContext,
   type CommandDefinition,
@@ -92,15 +92,12 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
 }
 
 async function printFields({ stdout }: CommandContext, path: string): Promise<ExitStatus> {
-  const [{ readDriftAt }, { table }] = await Promise.all([
-    import('../../store/status/overview.ts'),
-    import('../../terminal/table.ts'),
-  ])
+  const { readDriftAt } = await import('../../store/status/overview.ts')
   const drift = readDriftAt(path)
-  const columns = [
-    { title: 'table', cell: (row: DriftedField) => row.table },
-    { title: 'field', cell: (row: DriftedField) => row.field },
-    { title: 'found', cell: (row: DriftedField) => row.reason },
+  const columns: TableColumn<DriftedField>[] = [
+    { title: 'table', cell: row => row.table },
+    { title: 'field', cell: row => row.field },
+    { title: 'found', cell: ({ reason }) => reason },
   ]
   const lines =
     drift.length === 0

@@ -2,6 +2,7 @@ import { wholeNumber } from '../../base/whole-number.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { RecentRun } from '../../store/status/overview.ts'
 import { isLeftOut, type ResourceReport, type StatusReport } from '../../store/status/report.ts'
+import type { RunOutcome } from '../../store/sync/runs.ts'
 import { dueText } from '../../terminal/wording.ts'
 import { type Html, html } from './html.ts'
 import { ageCell, countCell, foreign, shortInstant } from './wording.ts'
@@ -23,25 +24,28 @@ ${report.resources.map(row => resourceRow(row, runs.get(row.resource) ?? [], { n
 </table>
 </div>
 <p class="legend">Fresh: the newest items were read then. Complete: everything published before then is here, whatever its date. Waiting: reads to come. Rejected: items that could not be stored.</p>
-<p class="legend">Last runs, the newest first: ${RUN_NAMES.map(name => html`<span>${legendShape(name)} ${RUN_LABELS[name]}</span> `)}</p>
+<p class="legend">Last runs, the newest first: ${LEGEND}</p>
 </section>`
 }
 
-const RUN_NAMES = ['complete', 'failed', 'stopped', 'interrupted', 'unavailable', 'running'] as const
-
-/** The outcome of a run; `running` while it has none. */
-type RunName = (typeof RUN_NAMES)[number]
-
-const runName = ({ outcome }: RecentRun): RunName => outcome ?? 'running'
-
-const RUN_LABELS: Readonly<Record<RunName, string>> = {
-  complete: 'complete',
-  failed: 'failed',
-  stopped: 'stopped',
-  interrupted: 'killed',
-  unavailable: 'unavailable',
-  running: 'running',
+/**
+ * The outcomes of runs; `running` is a run that has none yet. The paths are in a square of 8 units. Each outcome has a
+ * different shape, so that colour is never the only difference.
+ */
+const RUNS: Readonly<Record<RunOutcome | 'running', { label: string; path: string }>> = {
+  complete: { label: 'complete', path: 'M1 0h6v8h-6z' },
+  failed: { label: 'failed', path: 'M0 1l1-1 3 3 3-3 1 1-3 3 3 3-1 1-3-3-3 3-1-1 3-3z' },
+  stopped: { label: 'stopped', path: 'M1 4h6v4h-6z' },
+  interrupted: { label: 'killed', path: 'M4 0l4 8h-8z' },
+  unavailable: { label: 'unavailable', path: 'M0 3h8v2h-8z' },
+  running: { label: 'running', path: 'M4 0l4 4-4 4-4-4z' },
 }
+
+/** The legend of the runs. The strips of runs repeat its shapes. */
+const LEGEND = Object.entries(RUNS).map(
+  ([name, { label, path }]) =>
+    html`<span><svg viewBox="0 0 8 8" width="10" height="10" aria-hidden="true"><path id="run-${name}" class="run ${name}" d="${path}"/></svg> ${label}</span> `,
+)
 
 function resourceRow(
   row: ResourceReport,
@@ -70,20 +74,6 @@ function stateNote(row: ResourceReport, report: StatusReport): Html | false {
   return html`<small>${foreign(reason)}</small>`
 }
 
-/** Paths in a square of 8 units. Each outcome has a different shape, so that colour is never the only difference. */
-const RUN_SHAPES = {
-  complete: 'M1 0h6v8h-6z',
-  failed: 'M0 1l1-1 3 3 3-3 1 1-3 3 3 3-1 1-3-3-3 3-1-1 3-3z',
-  stopped: 'M1 4h6v4h-6z',
-  interrupted: 'M4 0l4 8h-8z',
-  unavailable: 'M0 3h8v2h-8z',
-  running: 'M4 0l4 4-4 4-4-4z',
-} as const satisfies Record<RunName, string>
-
-/** The shape in the legend, which the strips of runs repeat. */
-const legendShape = (name: RunName) =>
-  html`<svg viewBox="0 0 8 8" width="10" height="10" aria-hidden="true"><path id="run-${name}" class="run ${name}" d="${RUN_SHAPES[name]}"/></svg>`
-
 const STEP = 10
 /** CSS pixels per unit of the drawing. */
 const STRIP_SCALE = 1.25
@@ -97,6 +87,6 @@ function runStrip(resource: ResourceName, runs: readonly RecentRun[]): Html {
 }
 
 function runShape(run: RecentRun, place: number): Html {
-  const name = runName(run)
-  return html`<use href="#run-${name}" x="${place * STEP}"><title>${shortInstant(run.started_at)} ${RUN_LABELS[name]}, ${wholeNumber(run.rows_changed)} rows</title></use>`
+  const name = run.outcome ?? 'running'
+  return html`<use href="#run-${name}" x="${place * STEP}"><title>${shortInstant(run.started_at)} ${RUNS[name].label}, ${wholeNumber(run.rows_changed)} rows</title></use>`
 }
