@@ -1,5 +1,5 @@
 import { sizeText } from '../base/size-text.ts'
-import type { PublicationReport, StatusReport } from '../store/status/report.ts'
+import type { PublicationReport, ResourceReport, StatusReport } from '../store/status/report.ts'
 import { countText, durationText } from '../terminal/wording.ts'
 import type { ProblemKind } from './problems.ts'
 
@@ -24,4 +24,15 @@ export function publishedText({ last, lag_seconds: lag }: PublicationReport): st
   if (last === null || lag === null) return 'none yet'
   const written = `${countText(last.files_written, 'file')}, ${sizeText(last.bytes_written)} written`
   return `publication ${last.publication}, ${durationText(Math.max(0, lag) * 1000)} old: ${written}`
+}
+
+/**
+ * Why a resource is in its state; null when the state says enough, as during the first read. While the API is closed, its
+ * reason is given once for all resources.
+ */
+export function shownReason(
+  { state, reason }: Pick<ResourceReport, 'state' | 'reason'>,
+  { api }: Pick<StatusReport, 'api'>,
+): string | null {
+  return state === 'backfilling' || (state === 'on hold' && api !== null) ? null : reason
 }

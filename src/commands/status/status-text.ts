@@ -1,7 +1,7 @@
 import { sizeText } from '../../base/size-text.ts'
 import { wholeNumber } from '../../base/whole-number.ts'
 import { resourceNamed } from '../../catalog/catalog.ts'
-import { fileSizesText, publishedText } from '../../health/wording.ts'
+import { fileSizesText, publishedText, shownReason } from '../../health/wording.ts'
 import {
   type DaemonReport,
   isLeftOut,
@@ -37,13 +37,10 @@ export function statusPage(report: StatusReport, { now, columns }: StatusPageOpt
   const width = columns ?? Number.POSITIVE_INFINITY
   const resources = failingFirst(report.resources)
   const { lines, left } = fitTable(resourceColumns(now), resources, width)
-  // For a resource in its first read, the state column says enough. For resources that are on hold because of the API, the
-  // page begins with the reason.
-  const reasons = resources.flatMap(row =>
-    row.reason === null || row.state === 'backfilling' || (row.state === 'on hold' && report.api !== null)
-      ? []
-      : indentedNote(row.resource, reasonText(row, row.reason, now), width),
-  )
+  const reasons = resources.flatMap(row => {
+    const reason = shownReason(row, report)
+    return reason === null ? [] : indentedNote(row.resource, reasonText(row, reason, now), width)
+  })
   const files = `${report.database}: ${fileSizesText(report)}`
   const sentences = [
     ...workspaceSentences(report),

@@ -1,5 +1,6 @@
 import { wholeNumber } from '../../base/whole-number.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
+import { shownReason } from '../../health/wording.ts'
 import type { RecentRun } from '../../store/status/overview.ts'
 import { isLeftOut, type ResourceReport, type StatusReport } from '../../store/status/report.ts'
 import type { RunOutcome } from '../../store/sync/runs.ts'
@@ -69,9 +70,8 @@ function stateNote(row: ResourceReport, report: StatusReport): Html | false {
     return html`<small><progress max="${total}" value="${done}" aria-label="${resource}">${share}</progress> ${share}</small>`
   }
   if (heldSince !== null) return html`<small>deletions are held back</small>`
-  // While the API is closed, the page gives the reason once for all resources.
-  if (reason === null || state === 'backfilling' || (state === 'on hold' && report.api !== null)) return false
-  return html`<small>${foreign(reason)}</small>`
+  const shown = shownReason(row, report)
+  return shown !== null && html`<small>${foreign(shown)}</small>`
 }
 
 const STEP = 10
