@@ -60,7 +60,7 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
     const { noteExport } = await import('../store/sync/export-notes.ts')
     const clock = systemClock()
     const folder = resolve(context.cwd, input.args[1] ?? '')
-    const { path, mode } = settings.database
+    const { path } = settings.database
     requireWarehouse(path)
     const { tables, since, full = false, json = false } = input.options
     const began = clock.elapsed()
