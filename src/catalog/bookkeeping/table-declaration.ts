@@ -65,6 +65,24 @@ type CellOf<C extends BookkeepingColumn> = C['kind'] extends 'integer' | 'real'
       ? C['values'][number]
       : string
 
+/** A row whose columns are properties in camel case, as `propertiesOf` selects them. */
+export type PropertiesOf<T extends BookkeepingTable> = {
+  [Name in keyof RowOf<T> as CamelCase<Name & string>]: RowOf<T>[Name]
+}
+
+type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : Name
+
+export const propertyOf = (column: string): string =>
+  column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+
+/** SQL after SELECT for `PropertiesOf`. */
+export const propertiesOf = ({ columns }: BookkeepingTable): string =>
+  Object.keys(columns)
+    .map(column => `${column} AS "${propertyOf(column)}"`)
+    .join(', ')
+
 /** Whether the columns are described, since analysts use the table. */
 export const isDescribed = ({ columns }: BookkeepingTable): boolean =>
   Object.values(columns).some(({ about }) => about !== undefined)

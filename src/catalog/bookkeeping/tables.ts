@@ -17,7 +17,11 @@ export const RESOURCE_TABLE = bookkeepingTable({
   about: 'State of each resource; see `sync_status`.',
   columns: {
     resource: { kind: 'text' },
+    /** Number of the current round; 0 before the first. */
     round: { kind: 'integer', default: 0 },
+    /**
+     * 1 while a round of a backfill has not ended. If the backfill is interrupted, the next one continues the round.
+     */
     round_open: { kind: 'boolean', default: 0 },
     round_started_at: { kind: 'timestamp' },
     first_complete_at: { kind: 'timestamp' },
@@ -29,15 +33,17 @@ export const RESOURCE_TABLE = bookkeepingTable({
     failing_since: { kind: 'timestamp' },
     reason: { kind: 'text' },
     held_since: { kind: 'timestamp' },
+    /** The round that confirms the held-back deletions. */
     held_round: { kind: 'integer' },
     deleted_since: { kind: 'timestamp' },
+    /** Deleted rows that the mass-deletion guard still counts. */
     deleted_in_round: { kind: 'integer', default: 0 },
   },
   key: ['resource'],
   storage: 'clustered',
 })
 
-/** The columns are described in `store/sync/segments.ts`. */
+/** `Segment` in `store/sync/segments.ts` is a row. */
 export const SEGMENT_TABLE = bookkeepingTable({
   name: 'sync_segments',
   about: 'The segments of all lists, with their checkpoints; see `sync_coverage`.',
@@ -47,27 +53,54 @@ export const SEGMENT_TABLE = bookkeepingTable({
     scope: { kind: 'text', default: '' },
     from_at: { kind: 'timestamp' },
     to_at: { kind: 'timestamp' },
+    /** The exact query of the cursor. A cursor is valid only with its own query. */
     query: { kind: 'json' },
+    /** Parameters of the next page; NULL before the first page and after the final one. */
     cursor: { kind: 'json' },
+    /** Start of the current pass, by the server's clock. */
     pass_started_at: { kind: 'timestamp' },
+    /**
+     * The round of the resource in which the pass in progress began; NULL when there is none. A pass that began in an
+     * earlier round does not count for the current one.
+     */
     pass_round: { kind: 'integer' },
+    /** The value of `wanted_at` when the first page of the pass was requested. The end of the pass meets this want. */
     pass_wanted_at: { kind: 'timestamp' },
     pages: { kind: 'integer', default: 0 },
     rows: { kind: 'integer', default: 0 },
+    /** Event time of the last row that the pass has read, and the keys of the rows that it read with this time. */
     edge_at: { kind: 'timestamp' },
     edge_keys: { kind: 'json' },
+    /** The list's size as the pages of this pass state it; `SIZE_CHANGED` if pages differ, NULL if none has stated it. */
     total_size: { kind: 'integer' },
+    /** How often this pass has restarted without progress. */
     restarts: { kind: 'integer', default: 0 },
+    /** Start of the last pass that reached the end, by the server's clock. */
     listed_at: { kind: 'timestamp' },
+    /** The round in which the pass of `listed_at` began. */
     listed_round: { kind: 'integer', default: 0 },
+    /** For a period of a log: how many entries the pass of `listed_at` read. */
     listed_rows: { kind: 'integer' },
+    /**
+     * 1 for a period of a log that is final: two passes read the same number of entries, the later pass long enough
+     * after the period's end. A closed period is read again only when it is wanted.
+     */
     closed: { kind: 'boolean', default: 0 },
+    /** Since when the list is unavailable. Meanwhile the resource can be complete without it. */
     unavailable_since: { kind: 'timestamp' },
+    /** Failed requests since a page was last read with the usual `limit`. */
     attempts: { kind: 'integer', default: 0 },
+    /** After a failure, the segment is not read before this time of the due clock. */
     retry_at: { kind: 'timestamp' },
+    /** Duration of the latest pass that a single process read completely; NULL when there is none. */
     pass_ms: { kind: 'integer' },
+    /** The segment is read at this time of the due clock, even within its interval. Only `want` and `met` change it. */
     wanted_at: { kind: 'timestamp' },
+    /**
+     * Failed requests in a row, since the last one that was settled. Only `tryAgain`, `settled` and `retryNow` change it.
+     */
     tries: { kind: 'integer', default: 0 },
+    /** After such a failed request, the segment is not read before this time of the due clock. */
     try_at: { kind: 'timestamp' },
   },
   key: ['id'],
@@ -83,6 +116,7 @@ const SEEN_TABLE = bookkeepingTable({
   storage: 'clustered',
 })
 
+/** `Task` in `store/sync/tasks/task.ts` is a row. */
 export const TASK_TABLE = bookkeepingTable({
   name: 'sync_tasks',
   about: 'Single reads that wait: first reads, retries and confirmations.',
@@ -90,15 +124,26 @@ export const TASK_TABLE = bookkeepingTable({
     feed: { kind: 'text' },
     scope: { kind: 'text', default: '' },
     key: { kind: 'text' },
+    /** Event time of the record, to read the newest first. */
     sort_at: { kind: 'timestamp' },
     due_at: { kind: 'timestamp', notNull: true },
+    /** The round in which the key was last read; 0 when it was never read or is wanted again; or `BY_DUE_TIME`. */
     round: { kind: 'integer', default: 0 },
+    /**
+     * Consecutive answers that were not final yet. For a probe: how often the probe has found its row. For a read that
+     * follows a relation: the number of the read's step.
+     */
     attempts: { kind: 'integer', default: 0 },
     deadline: { kind: 'timestamp' },
+    /** 1 while the API has not finished the content, and after a failed request. */
     waiting: { kind: 'boolean', default: 0 },
+    /** Consecutive failed requests. */
     failures: { kind: 'integer', default: 0 },
+    /** When a list or a webhook last named the key, noted at most once a day. NULL when rows alone name it. */
     named_at: { kind: 'timestamp' },
+    /** Failed requests in a row, each of which is soon made again. */
     tries: { kind: 'integer', default: 0 },
+    /** After such a failed request, the key is not read before this time of the due clock, though it is due. */
     try_at: { kind: 'timestamp' },
   },
   key: ['feed', 'scope', 'key'],

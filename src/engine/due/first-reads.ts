@@ -30,6 +30,7 @@ export function firstRead(feed: string, { key, at }: PendingRow): Task {
     dueAt: '',
     attempts: 0,
     deadline: null,
+    waiting: 0,
     failures: 0,
     round: 0,
     namedAt: null,

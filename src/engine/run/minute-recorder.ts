@@ -2,8 +2,7 @@ import type { Governor } from '../../api/governor/governor.ts'
 import { type Clock, isoInstant, MINUTE_MS, SECOND_MS, untilNext } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import type { Store } from '../../store/store.ts'
-import type { ResourceDay } from '../../store/sync/days.ts'
-import type { Minute } from '../../store/sync/minutes.ts'
+import type { Minute, ResourceDay } from '../../store/sync/runs.ts'
 import type { Traffic } from '../requests/request-counts.ts'
 
 export interface MinuteRecorderDeps {

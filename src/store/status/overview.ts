@@ -3,9 +3,8 @@ import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { readDatabase } from '../file/open.ts'
 import { readGuesses } from '../reporting/guessed-settings.ts'
-import type { ResourceDay } from '../sync/days.ts'
 import { META, readMeta, readNote } from '../sync/meta.ts'
-import type { RunOutcome } from '../sync/runs.ts'
+import type { ResourceDay, RunOutcome } from '../sync/runs.ts'
 import { type CoverageGrid, readCoverage } from './coverage.ts'
 import { inOneRead, readStatus, requireWarehouse, type StatusRow } from './status.ts'
 

@@ -9,11 +9,6 @@ import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
  * buckets whose bounds grow by 9 % each, so lags of up to 30 years need only a few hundred buckets.
  */
 
-export interface Arrivals {
-  /** Counts a row that appeared in a span of event time that had been listed before. A negative lag counts as 0. */
-  note(resource: ResourceName, lagMs: number): void
-}
-
 /** One row of `sync_arrivals`, without its resource. */
 export type LagBucket = Omit<RowOf<typeof ARRIVAL_TABLE>, 'resource'>
 
@@ -32,13 +27,14 @@ const SECOND = 1000
 /** All lags beyond 30 years share one bucket. */
 const LAST_BUCKET = Math.ceil(Math.log(30 * 365 * 86_400) / Math.log(GROWTH))
 
-export function createLagHistogram(prepare: Prepare): Arrivals {
+export function createLagHistogram(prepare: Prepare) {
   const count = prepare(
     `INSERT INTO sync_arrivals (resource, bucket, rows, longest_ms) VALUES (?, ?, 1, ?)
      ON CONFLICT DO UPDATE SET rows = rows + 1, longest_ms = max(longest_ms, excluded.longest_ms)`,
   )
   return {
-    note(resource, lagMs) {
+    /** Counts a row that appeared in a span of event time that had been listed before. A negative lag counts as 0. */
+    note(resource: ResourceName, lagMs: number) {
       const lag = Math.max(0, Math.round(lagMs))
       count.run(resource, bucketOf(lag), lag)
     },

@@ -63,13 +63,7 @@ export const apiGates = (gates: readonly Gate[]): Gate<ApiGateKind>[] => gates.f
 /** The gates of feeds, scopes and routes that fail themselves. */
 export const failureGates = (gates: readonly Gate[]): Gate<FailureKind>[] => gates.filter(isFailure)
 
-export interface Gates {
-  closed(): Gate[]
-  /** Replaces all rows. Call it in a transaction. */
-  set(closed: readonly Gate[]): void
-}
-
-export function createGates(prepare: Prepare): Gates {
+export function createGates(prepare: Prepare) {
   const clear = prepare('DELETE FROM sync_gates')
   const close = prepare(
     `INSERT INTO sync_gates (what, kind, since, until, reason, resources, tries)
@@ -77,7 +71,8 @@ export function createGates(prepare: Prepare): Gates {
   )
   return {
     closed: () => closedGates(prepare),
-    set(closed) {
+    /** Replaces all rows. Call it in a transaction. */
+    set(closed: readonly Gate[]) {
       clear.run()
       for (const gate of closed) close.run({ ...gate, resources: JSON.stringify(gate.resources) })
     },

@@ -74,27 +74,19 @@ export const META = {
   notedRows: 'noted_rows',
 } as const
 
-/** The values of `sync_meta`. They are read from the database each time, so that a rollback applies to them too. */
-export interface Meta {
-  get(key: string): string | undefined
-  set(key: string, value: string): void
-  remove(key: string): void
-}
+export type Meta = ReturnType<typeof createMeta>
 
-export function createMeta(prepare: Prepare): Meta {
+/** The values of `sync_meta`. They are read from the database each time, so that a rollback applies to them too. */
+export function createMeta(prepare: Prepare) {
   const get = prepare<string>('SELECT value FROM sync_meta WHERE key = ?').pluck()
   const set = prepare(
     'INSERT INTO sync_meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
   )
   const remove = prepare('DELETE FROM sync_meta WHERE key = ?')
   return {
-    get: key => get.get(key),
-    set: (key, value) => {
-      set.run(key, value)
-    },
-    remove: key => {
-      remove.run(key)
-    },
+    get: (key: string) => get.get(key),
+    set: (key: string, value: string) => void set.run(key, value),
+    remove: (key: string) => void remove.run(key),
   }
 }
 

@@ -30,18 +30,14 @@ export interface PublishingNote {
   running_since: string | null
 }
 
-export interface Publications {
-  add(attempt: PublicationAttempt): void
-}
-
 const ADD = `INSERT INTO sync_publications (target, publication, started_at, finished_at, published_at, complete_as_of,
     fresh_as_of, tables_changed, rows, files_written, files_removed, bytes_written, error_code, error)
   VALUES (@target, @publication, @started_at, @finished_at, @published_at, @complete_as_of,
     @fresh_as_of, @tables_changed, @rows, @files_written, @files_removed, @bytes_written, @error_code, @error)`
 
-export function createPublications(prepare: Prepare): Publications {
+export function createPublications(prepare: Prepare) {
   const add = prepare(ADD)
-  return { add: attempt => void add.run(attempt) }
+  return { add: (attempt: PublicationAttempt) => void add.run(attempt) }
 }
 
 /** The history of a target. A database of an older version has none. */

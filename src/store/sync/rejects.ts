@@ -2,26 +2,17 @@ import { createHash } from 'node:crypto'
 import { encodeJson } from '../../base/json.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 
-/** Items that could not be stored, and spans of event time that the API fails to list. */
-export interface Rejects {
-  /**
-   * Adds an item. An item that already has a row gets a new `last_seen_at` and `reason`, and is no longer resolved.
-   * `scope` is the list or record that contained the item.
-   */
-  note(
-    reject: { resource: string; feed: string; scope: string; item: unknown; reason: string },
-    now: string,
-  ): void
-  /**
-   * Resolves the items of a feed and scope that were last seen before `before`: a complete pass or a later answer has
-   * not rejected them again. A null scope means all scopes.
-   */
-  resolve(feed: string, scope: string | null, before: string, now: string): void
-  /** The scopes of the feed's unresolved items. */
-  scopesOf(feed: string): string[]
+interface Reject {
+  resource: string
+  feed: string
+  /** The list or record that contained the item. */
+  scope: string
+  item: unknown
+  reason: string
 }
 
-export function createRejects(prepare: Prepare): Rejects {
+/** Items that could not be stored, and spans of event time that the API fails to list. */
+export function createRejects(prepare: Prepare) {
   const note = prepare(
     `INSERT INTO sync_rejects (resource, item, reason, first_seen_at, last_seen_at, _feed, _scope, _digest)
      VALUES (@resource, @item, @reason, @now, @now, @feed, @scope, @digest)
@@ -35,13 +26,19 @@ export function createRejects(prepare: Prepare): Rejects {
     'SELECT DISTINCT _scope FROM sync_rejects WHERE _feed = ? AND resolved_at IS NULL',
   ).pluck()
   return {
-    scopesOf: feed => scopes.all(feed),
-    note({ resource, feed, scope, item, reason }, now) {
+    /** The scopes of the feed's unresolved items. */
+    scopesOf: (feed: string) => scopes.all(feed),
+    /** Adds an item. An item that already has a row gets a new `last_seen_at` and `reason`, and is no longer resolved. */
+    note({ resource, feed, scope, item, reason }: Reject, now: string) {
       const text = encodeJson(item)
       const digest = createHash('sha256').update(`${feed}\u0000${scope}\u0000${text}`).digest('base64')
       note.run({ resource, feed, scope, item: text, reason, now, digest })
     },
-    resolve(feed, scope, before, now) {
+    /**
+     * Resolves the items of a feed and scope that were last seen before `before`: a complete pass or a later answer has
+     * not rejected them again. A null scope means all scopes.
+     */
+    resolve(feed: string, scope: string | null, before: string, now: string) {
       resolve.run(now, feed, scope, before)
     },
   }

@@ -1,38 +1,22 @@
 import { safeText } from '../../base/safe-text.ts'
+import { type PropertiesOf, propertiesOf } from '../../catalog/bookkeeping/table-declaration.ts'
+import { RESOURCE_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import { createMeta } from './meta.ts'
 
 /** The state of a resource: a row of `sync_resources`. */
-export interface ResourceState {
+export interface ResourceState extends Omit<PropertiesOf<typeof RESOURCE_TABLE>, 'resource' | 'roundOpen'> {
   resource: ResourceName
-  /** Number of the current round; 0 before the first. */
-  round: number
-  /**
-   * True while a round of a backfill has not ended. If the backfill is interrupted, the next one continues the round.
-   */
   roundOpen: boolean
-  roundStartedAt: string | null
-  firstCompleteAt: string | null
-  unavailableSince: string | null
-  failingSince: string | null
-  reason: string | null
-  heldSince: string | null
-  /** The round that confirms the held-back deletions. */
-  heldRound: number | null
-  /** Deleted rows that the mass-deletion guard still counts. */
-  deletedInRound: number
 }
 
 export type State = ReturnType<typeof createState>
 
 export function createState(prepare: Prepare) {
   const find = prepare<Omit<ResourceState, 'roundOpen'> & { roundOpen: 0 | 1 }>(
-    `SELECT resource, round, round_open AS roundOpen, round_started_at AS roundStartedAt,
-       first_complete_at AS firstCompleteAt, unavailable_since AS unavailableSince, failing_since AS failingSince, reason,
-       held_since AS heldSince, held_round AS heldRound, deleted_in_round AS deletedInRound
-     FROM sync_resources WHERE resource = ?`,
+    `SELECT ${propertiesOf(RESOURCE_TABLE)} FROM sync_resources WHERE resource = ?`,
   )
   const hold = prepare('UPDATE sync_resources SET held_since = ? WHERE resource = ?')
   const deleted = prepare(

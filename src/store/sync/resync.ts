@@ -23,19 +23,18 @@ export function resourceWithParts<Name extends Resyncable>(resource: Name): read
   return [resource, ...parts.map(({ name }) => name)]
 }
 
-/**
- * Marks resources to be read from the start: removes the checkpoints of their lists and makes their single reads due.
- * Rows stay as they are. Tables for reports are computed again at their next update. Call it inside a transaction.
- */
-export type Resync = (resources: readonly Resyncable[], now: string) => Marked[]
-
-export interface ResyncDeps {
+interface ResyncDeps {
   prepare: Prepare
   segments: Segments
   rounds: Pick<Rounds, 'restart'>
 }
 
-export function createResync(deps: ResyncDeps): Resync {
+/**
+ * @returns a function that marks resources to be read from the start: it removes the checkpoints of their lists and
+ * makes their single reads due. Rows stay as they are. Tables for reports are computed again at their next update. Call
+ * it inside a transaction.
+ */
+export function createResync(deps: ResyncDeps) {
   const { prepare, rounds } = deps
   const meta = createMeta(prepare)
   const due = prepare(
@@ -45,8 +44,8 @@ export function createResync(deps: ResyncDeps): Resync {
   const count = prepare<number>(
     "SELECT count(*) FROM sync_tasks WHERE feed >= ? || '.' AND feed < ? || '/'",
   ).pluck()
-  return (resources, now) =>
-    resources.map(resource => {
+  return (resources: readonly Resyncable[], now: string) =>
+    resources.map((resource): Marked => {
       if (resource === REPORTS) {
         for (const key of [META.reportRules, META.dealVersions]) meta.remove(key)
         return { resource, reads: 0 }

@@ -1,4 +1,5 @@
 import { isoInstant } from '../../base/clock.ts'
+import { type PropertiesOf, propertyOf } from '../../catalog/bookkeeping/table-declaration.ts'
 import { SEGMENT_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
@@ -8,112 +9,27 @@ import { onlyRow } from '../database/statements.ts'
  * the mode `snapshot`. The segments of a timeline cover the time axis without gaps: the oldest has no `from`, the
  * newest no `to`.
  */
-export interface Segment {
-  id: number
-  feed: string
-  scope: string
-  from: string | null
-  to: string | null
-  /** The exact query of the cursor. A cursor is valid only with its own query. */
+export interface Segment extends Omit<SegmentRow, JsonProperty | 'closed'> {
   query: Readonly<Record<string, string>> | null
-  /** Parameters of the next page; null before the first page and after the final one. */
   cursor: Readonly<Record<string, string>> | null
-  /** Start of the current pass, by the server's clock. */
-  passStartedAt: string | null
-  /**
-   * The round of the resource in which the pass in progress began; null when there is none. A pass that began in an
-   * earlier round does not count for the current one.
-   */
-  passRound: number | null
-  /** The value of `wantedAt` when the first page of the pass was requested. The end of the pass meets this want. */
-  passWantedAt: string | null
-  pages: number
-  rows: number
-  /** Event time of the last row that the pass has read, and the keys of the rows that it read with this time. */
-  edgeAt: string | null
   edgeKeys: readonly string[]
-  /**
-   * The list's size as the pages of this pass state it; `SIZE_CHANGED` if pages differ, null if no page has stated it.
-   */
-  totalSize: number | null
-  /** How often this pass has restarted without progress. */
-  restarts: number
-  /** Start of the last pass that reached the end, by the server's clock. */
-  listedAt: string | null
-  /** The round in which the pass of `listedAt` began. */
-  listedRound: number
-  /** For a period of a log: how many entries the pass of `listedAt` read. */
-  listedRows: number | null
-  /**
-   * True for a period of a log that is final: two passes read the same number of entries, the later pass long enough
-   * after the period's end. A closed period is read again only when it is wanted.
-   */
   closed: boolean
-  /** Since when the list is unavailable. Meanwhile the resource can be complete without it. */
-  unavailableSince: string | null
-  /** Failed requests since a page was last read with the usual `limit`. */
-  attempts: number
-  /** After a failure, the segment is not read before this time of the due clock. */
-  retryAt: string | null
-  /** The segment is read at this time of the due clock, even within its interval. Only `want` and `met` change it. */
-  wantedAt: string | null
-  /**
-   * Failed requests in a row, since the last one that was settled. Only `tryAgain`, `settled` and `retryNow` change it.
-   */
-  tries: number
-  /** After such a failed request, the segment is not read before this time of the due clock. */
-  tryAt: string | null
-  /** Duration of the latest pass that a single process read completely; null when there is none. */
-  passMs: number | null
 }
 
-export interface Segments {
-  /** Returns the newest segments first. */
-  of(feed: string, scope?: string): Segment[]
-  /** The segment as it is stored now; undefined when it was removed. */
-  find(id: number): Segment | undefined
-  add(segment: Pick<Segment, 'feed' | 'scope' | 'from' | 'to'>): Segment
-  save(segment: Segment): void
-  remove(segment: Segment): void
-  removeAll(feed: string): void
-  /**
-   * Cuts a segment at an instant within it. The segment keeps the newer part. Returns the older part, a new segment
-   * without a pass, with the `listedAt` of the whole. Both parts include the instant.
-   */
-  cut(segment: Segment, at: string): Segment
-  /**
-   * Makes a segment due at a time of the due clock, or earlier when it is wanted earlier. Only a pass whose first page
-   * is requested after this call meets the want.
-   */
-  want(id: number, at: string): void
-  /**
-   * Ends the want that the segment's pass has met. A want that came after the pass's first page was requested stays.
-   */
-  met(segment: Pick<Segment, 'id' | 'passWantedAt'>): void
-  /** Notes a failed request, which is made again at a time of the due clock. */
-  tryAgain(id: number, at: string): void
-  /** Ends the tries: the request was answered, or has failed for good. */
-  settled(id: number): void
-  /** Ends the waits after failures. */
-  retryNow(feed: string): void
-  /** Forgets the smaller `limit` that failures have caused, where no cursor needs its query. */
-  readWholePages(feed: string): void
-  /**
-   * Ends the waits of `retryAt`. Where no cursor needs its query, also forgets the failures and the smaller `limit`.
-   */
-  retryWhole(feed: string): void
-  /** Joins two neighbours and returns the result, which has the earlier `listedAt` of the two. */
-  join(newer: Segment, older: Segment): Segment
-  /**
-   * The instant down to which the feed was listed without a gap, from its newest end. A segment that waits after a
-   * failure counts as listed. Null for the whole time axis; undefined when nothing was listed.
-   */
-  listedDownTo(feed: string): string | null | undefined
+type JsonProperty = 'query' | 'cursor' | 'edgeKeys'
+
+type StoredRow = PropertiesOf<typeof SEGMENT_TABLE>
+
+interface SegmentRow extends Omit<StoredRow, 'fromAt' | 'toAt'> {
+  from: string | null
+  to: string | null
 }
+
+export type Segments = ReturnType<typeof createSegments>
 
 /** The columns of the table, each with its property of a segment. */
 const PROPERTIES = Object.keys(SEGMENT_TABLE.columns).map(column => {
-  const property = column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+  const property = propertyOf(column)
   return { column, property: { fromAt: 'from', toAt: 'to' }[property] ?? property }
 })
 
@@ -121,11 +37,6 @@ const COLUMNS = PROPERTIES.map(({ column, property }) => `${column} AS "${proper
 
 /** The columns that `save` leaves alone: they may change while a request is in flight. */
 const OWN_VERBS: readonly string[] = ['wanted_at', 'tries', 'try_at']
-
-type JsonProperty = 'query' | 'cursor' | 'edgeKeys'
-
-type SegmentRow = Omit<Segment, JsonProperty | 'closed'> &
-  Record<JsonProperty, string | null> & { closed: 0 | 1 }
 
 function fromRow({ query, cursor, edgeKeys, closed, ...row }: SegmentRow): Segment {
   const json = (text: string | null) => (text === null ? null : JSON.parse(text))
@@ -176,7 +87,7 @@ const knownList = (segments: Segment[]): KnownList => ({
   places: new Map(segments.map(({ id }, place) => [id, place])),
 })
 
-export function createSegments(prepare: Prepare): Segments {
+export function createSegments(prepare: Prepare) {
   const saved = PROPERTIES.filter(({ column }) => !['id', ...OWN_VERBS].includes(column))
   const insert = prepare<SegmentRow>(
     `INSERT INTO sync_segments (feed, scope, from_at, to_at, wanted_at) VALUES (?, ?, ?, ?, ?) RETURNING ${COLUMNS}`,
@@ -262,14 +173,16 @@ export function createSegments(prepare: Prepare): Segments {
     written.add(id)
     write()
   }
-  const find: Segments['find'] = id => {
+  const find = (id: number): Segment | undefined => {
     const row = selectOne.get(id)
     return row && fromRow(row)
   }
-  const add = ({ feed, scope, from, to }: Parameters<Segments['add']>[0], wantedAt: string | null = null) =>
-    writing(() => fromRow(onlyRow(insert, feed, scope, from, to, wantedAt)))
-  const save: Segments['save'] = segment => changing(segment.id, () => void update.run(toRow(segment)))
-  const wantAt: Segments['want'] = (id, at) => {
+  const add = (
+    { feed, scope, from, to }: Pick<Segment, 'feed' | 'scope' | 'from' | 'to'>,
+    wantedAt: string | null = null,
+  ) => writing(() => fromRow(onlyRow(insert, feed, scope, from, to, wantedAt)))
+  const save = (segment: Segment) => changing(segment.id, () => void update.run(toRow(segment)))
+  const wantAt = (id: number, at: string) => {
     const before = find(id)?.wantedAt ?? null
     // The new time differs from the stored one, which a pass under way may be about to meet.
     const next = before === null || before > at ? at : isoInstant(Date.parse(before) + 1)
@@ -277,24 +190,41 @@ export function createSegments(prepare: Prepare): Segments {
   }
 
   return {
+    /** Returns the newest segments first. */
     of: segmentsOf,
+    /** The segment as it is stored now; undefined when it was removed. */
     find,
-    add: segment => add(segment),
+    add: (segment: Pick<Segment, 'feed' | 'scope' | 'from' | 'to'>) => add(segment),
     save,
+    /**
+     * Makes a segment due at a time of the due clock, or earlier when it is wanted earlier. Only a pass whose first page
+     * is requested after this call meets the want.
+     */
     want: wantAt,
-    met: ({ id, passWantedAt }) => changing(id, () => void met.run(id, passWantedAt)),
-    tryAgain: (id, at) => changing(id, () => void tryAgain.run(at, id)),
-    settled: id => changing(id, () => void settled.run(id)),
-    remove: segment => writing(() => void remove.run(segment.id)),
-    removeAll: feed => writing(() => void removeAll.run(feed)),
-    cut(segment, at) {
+    /**
+     * Ends the want that the segment's pass has met. A want that came after the pass's first page was requested stays.
+     */
+    met: ({ id, passWantedAt }: Pick<Segment, 'id' | 'passWantedAt'>) =>
+      changing(id, () => void met.run(id, passWantedAt)),
+    /** Notes a failed request, which is made again at a time of the due clock. */
+    tryAgain: (id: number, at: string) => changing(id, () => void tryAgain.run(at, id)),
+    /** Ends the tries: the request was answered, or has failed for good. */
+    settled: (id: number) => changing(id, () => void settled.run(id)),
+    remove: (segment: Segment) => writing(() => void remove.run(segment.id)),
+    removeAll: (feed: string) => writing(() => void removeAll.run(feed)),
+    /**
+     * Cuts a segment at an instant within it. The segment keeps the newer part. Returns the older part, a new segment
+     * without a pass, with the `listedAt` of the whole. Both parts include the instant.
+     */
+    cut(segment: Segment, at: string): Segment {
       save({ ...segment, from: at })
       const { listedAt, listedRound } = segment
       const older = { ...add({ ...segment, to: at }, find(segment.id)?.wantedAt), listedAt, listedRound }
       save(older)
       return older
     },
-    join(newer, older) {
+    /** Joins two neighbours and returns the result, which has the earlier `listedAt` of the two. */
+    join(newer: Segment, older: Segment): Segment {
       const sooner = (older.listedAt ?? '') < (newer.listedAt ?? '') ? older : newer
       const { listedAt, listedRound } = sooner
       const joined: Segment = {
@@ -311,10 +241,19 @@ export function createSegments(prepare: Prepare): Segments {
       if (older.wantedAt !== null) wantAt(newer.id, older.wantedAt)
       return joined
     },
-    readWholePages: feed => writing(() => void readWholePages.run(feed)),
-    retryWhole: feed => writing(() => void retryWhole.run(feed)),
-    retryNow: feed => writing(() => void retryNow.run(feed)),
-    listedDownTo(feed) {
+    /** Forgets the smaller `limit` that failures have caused, where no cursor needs its query. */
+    readWholePages: (feed: string) => writing(() => void readWholePages.run(feed)),
+    /**
+     * Ends the waits of `retryAt`. Where no cursor needs its query, also forgets the failures and the smaller `limit`.
+     */
+    retryWhole: (feed: string) => writing(() => void retryWhole.run(feed)),
+    /** Ends the waits after failures. */
+    retryNow: (feed: string) => writing(() => void retryNow.run(feed)),
+    /**
+     * The instant down to which the feed was listed without a gap, from its newest end. A segment that waits after a
+     * failure counts as listed. Null for the whole time axis; undefined when nothing was listed.
+     */
+    listedDownTo(feed: string) {
       let reached: string | null | undefined
       for (const segment of segmentsOf(feed)) {
         // A segment that waits after a failure may never be read. Older rows must not wait for it.

@@ -1,24 +1,6 @@
 import { quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 
-/**
- * The tasks that read the associations of records, one task for each record. Each function handles many records.
- * `records` is the table of the records. In the SQL, `+object` keeps SQLite from using the index on `object`. With that
- * index, SQLite would examine all records of the object instead of a range.
- */
-export interface AssociationTasks {
-  /** The number of records of each object in a range, deleted ones included. */
-  countByObject(records: string, range: RecordRange): ReadonlyMap<string, number>
-  /** Adds a task for each live record of a range whose id matches the GLOB pattern `keys`. */
-  addRange(tasks: TasksOfRecords, range: RecordRange, options: { keys: string; dueAt: string }): void
-  /** Removes the tasks of records that were deleted since an instant. */
-  removeDeleted(tasks: TasksOfRecords, since: string): void
-  /**
-   * Removes up to `atMost` tasks of a scope, except those whose answer had rejects. Returns whether there may be more.
-   */
-  removeSome(scope: { feed: string; scope: string }, atMost: number): boolean
-}
-
 export interface TasksOfRecords {
   feed: string
   scope: string
@@ -27,12 +9,17 @@ export interface TasksOfRecords {
 }
 
 /** Records with an `_id` greater than `after`, up to and including `upTo`. */
-export interface RecordRange {
+interface RecordRange {
   after: number
   upTo: number
 }
 
-export function createAssociationTasks(prepare: Prepare): AssociationTasks {
+/**
+ * The tasks that read the associations of records, one task for each record. Each function handles many records.
+ * `records` is the table of the records. In the SQL, `+object` keeps SQLite from using the index on `object`. With that
+ * index, SQLite would examine all records of the object instead of a range.
+ */
+export function createAssociationTasks(prepare: Prepare) {
   const removeSome = prepare(
     `DELETE FROM sync_tasks WHERE feed = @feed AND scope = @scope AND key IN (
        SELECT key FROM sync_tasks WHERE feed = @feed AND scope = @scope AND scope || ' ' || key NOT IN (
@@ -40,13 +27,19 @@ export function createAssociationTasks(prepare: Prepare): AssociationTasks {
        LIMIT +@atMost)`,
   )
   return {
-    countByObject(records, range) {
+    /** The number of records of each object in a range, deleted ones included. */
+    countByObject(records: string, range: RecordRange): ReadonlyMap<string, number> {
       const counts = prepare<[string, number]>(
         `SELECT object, count(*) FROM ${quote(records)} WHERE _id > @after AND _id <= @upTo GROUP BY +object`,
       )
       return new Map(counts.raw().all(range))
     },
-    addRange({ feed, scope, records, object }, range, { keys, dueAt }) {
+    /** Adds a task for each live record of a range whose id matches the GLOB pattern `keys`. */
+    addRange(
+      { feed, scope, records, object }: TasksOfRecords,
+      range: RecordRange,
+      { keys, dueAt }: { keys: string; dueAt: string },
+    ) {
       const add = prepare(
         `INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at)
          SELECT @feed, @scope, id, updated_at, @dueAt FROM ${quote(records)}
@@ -54,13 +47,18 @@ export function createAssociationTasks(prepare: Prepare): AssociationTasks {
       )
       add.run({ feed, scope, object, ...range, keys, dueAt })
     },
-    removeDeleted({ feed, scope, records, object }, since) {
+    /** Removes the tasks of records that were deleted since an instant. */
+    removeDeleted({ feed, scope, records, object }: TasksOfRecords, since: string) {
       const remove = prepare(
         `DELETE FROM sync_tasks WHERE feed = ? AND scope = ? AND key IN (
            SELECT id FROM ${quote(records)} WHERE +object = ? AND _deleted_at >= ?)`,
       )
       remove.run(feed, scope, object, since)
     },
-    removeSome: (scope, atMost) => removeSome.run({ ...scope, atMost }).changes === atMost,
+    /**
+     * Removes up to `atMost` tasks of a scope, except those whose answer had rejects. Returns whether there may be more.
+     */
+    removeSome: (scope: { feed: string; scope: string }, atMost: number) =>
+      removeSome.run({ ...scope, atMost }).changes === atMost,
   }
 }

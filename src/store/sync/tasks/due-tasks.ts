@@ -46,8 +46,6 @@ const range = (index: 'by_due' | 'by_round' | 'open', condition: string): string
 const firstOf = (order: TaskOrder, ...ranges: readonly string[]): string =>
   `${ranges.join(' UNION ALL ')} ORDER BY ${ORDERS[order]} LIMIT +@limit`
 
-export type DueTasks = ReturnType<typeof createDueTasks>
-
 /** Which tasks of a feed are due. The queries read ranges of an index, not every task of the feed. */
 export function createDueTasks(prepare: Prepare) {
   const isByTime = `round = ${BY_DUE_TIME}`

@@ -1,31 +1,11 @@
+import { type PropertiesOf, propertiesOf } from '../../../catalog/bookkeeping/table-declaration.ts'
+import { TASK_TABLE } from '../../../catalog/bookkeeping/tables.ts'
+
 /**
  * A pending read of a single key: a first read, retry, probe or re-read. The database stores it, so a restart loses
  * none.
  */
-export interface Task {
-  feed: string
-  scope: string
-  key: string
-  /** Event time of the record, to read the newest first. */
-  sortAt: string | null
-  dueAt: string
-  /**
-   * Consecutive answers that were not final yet. For a probe: how often the probe has found its row. For a read that
-   * follows a relation: the number of the read's step.
-   */
-  attempts: number
-  deadline: string | null
-  /** Consecutive failed requests. */
-  failures: number
-  /** The round in which the key was last read; 0 when it was never read or is wanted again; or `BY_DUE_TIME`. */
-  round: number
-  /** When a list or a webhook last named the key, noted at most once a day. Null when rows alone name it. */
-  namedAt: string | null
-  /** Failed requests in a row, each of which is soon made again. */
-  tries: number
-  /** After such a failed request, the key is not read before this time of the due clock, though it is due. */
-  tryAt: string | null
-}
+export type Task = PropertiesOf<typeof TASK_TABLE>
 
 export interface TaskKey {
   feed: string
@@ -37,5 +17,4 @@ export interface TaskKey {
 export const BY_DUE_TIME = -1
 
 /** Selects the columns of a `Task`. */
-export const TASK_COLUMNS = `feed, scope, key, sort_at AS sortAt, due_at AS dueAt, attempts, deadline, failures, round,
-  named_at AS namedAt, tries, try_at AS tryAt`
+export const TASK_COLUMNS = propertiesOf(TASK_TABLE)

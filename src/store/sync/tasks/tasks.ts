@@ -1,34 +1,10 @@
 import type { Prepare } from '../../database/sqlite-types.ts'
 import { onlyRow } from '../../database/statements.ts'
-import { createDueTasks, type DueTasks } from './due-tasks.ts'
+import { createDueTasks } from './due-tasks.ts'
 import { inRange, type KeyRange } from './seen-keys.ts'
 import { BY_DUE_TIME, TASK_COLUMNS, type Task, type TaskKey } from './task.ts'
 
-export interface Tasks extends TaskDemands, DueTasks, TaskResults {
-  find(task: TaskKey): Task | undefined
-  /** The latest due time within a span, among these resources' probes and their tasks with `round` = `BY_DUE_TIME`. */
-  latestAsked(resources: readonly string[], span: { after: string; upTo: string }): string | undefined
-  /**
-   * Keys without a scope whose last answer counts only if a second answer agrees. A backfill waits for their due time
-   * too.
-   */
-  repeated(feed: string): string[]
-  countDue(feed: string, now: string): number
-  /** Whether the feed has a task, other than those whose last request failed. */
-  hasAny(feed: string): boolean
-  /**
-   * Number of tasks whose content the API has not finished. Leaves out tasks whose last request failed, and those from
-   * before `since`.
-   */
-  countWaiting(feed: string, since: string | null): number
-  remove(task: TaskKey): void
-  /** Removes the tasks of these keys for which `isToGo` is true; default all. Returns the keys of the removed tasks. */
-  removeAll(feed: string, scope: string, keys: readonly string[], isToGo?: (task: Task) => boolean): string[]
-  /** Removes the tasks of a range whose keys are not among `keys`. */
-  keepOnly(feed: string, scope: string, keys: readonly string[], range: KeyRange): void
-}
-
-export function createTasks(prepare: Prepare): Tasks {
+export function createTasks(prepare: Prepare) {
   const find = prepare<Task>(
     `SELECT ${TASK_COLUMNS} FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?`,
   )
@@ -53,52 +29,51 @@ export function createTasks(prepare: Prepare): Tasks {
          AND key NOT IN (SELECT value FROM json_each(@keys))`,
     )
 
-  const findTask: Tasks['find'] = ({ feed, scope = '', key }) => find.get(feed, scope, key)
+  const findTask = ({ feed, scope = '', key }: TaskKey) => find.get(feed, scope, key)
 
   return {
     ...createTaskDemands(prepare),
     ...createDueTasks(prepare),
     ...createTaskResults(prepare),
     find: findTask,
-    latestAsked: (resources, span) =>
+    /** The latest due time within a span, among these resources' probes and their tasks with `round` = `BY_DUE_TIME`. */
+    latestAsked: (resources: readonly string[], span: { after: string; upTo: string }) =>
       latestAsked.get({ ...span, resources: JSON.stringify(resources) }) ?? undefined,
-    repeated: feed => repeated.all(feed),
-    countDue: (feed, now) => onlyRow(countDue, feed, now),
-    hasAny: feed => unfailed.get(feed) !== undefined,
-    countWaiting: (feed, since) => onlyRow(countWaiting, feed, since ?? ''),
-    remove: ({ feed, scope = '', key }) => void remove.run(feed, scope, key),
-    removeAll: (feed, scope, keys, isToGo = () => true) => {
+    /**
+     * Keys without a scope whose last answer counts only if a second answer agrees. A backfill waits for their due time
+     * too.
+     */
+    repeated: (feed: string) => repeated.all(feed),
+    countDue: (feed: string, now: string) => onlyRow(countDue, feed, now),
+    /** Whether the feed has a task, other than those whose last request failed. */
+    hasAny: (feed: string) => unfailed.get(feed) !== undefined,
+    /**
+     * Number of tasks whose content the API has not finished. Leaves out tasks whose last request failed, and those from
+     * before `since`.
+     */
+    countWaiting: (feed: string, since: string | null) => onlyRow(countWaiting, feed, since ?? ''),
+    remove: ({ feed, scope = '', key }: TaskKey) => void remove.run(feed, scope, key),
+    /** Removes the tasks of these keys for which `isToGo` is true; default all. Returns the keys of the removed tasks. */
+    removeAll(feed: string, scope: string, keys: readonly string[], isToGo = (_: Task) => true) {
       if (any.get(feed, scope) === undefined) return []
       return keys.filter(key => {
         const task = findTask({ feed, scope, key })
         return task !== undefined && isToGo(task) && remove.run(feed, scope, key).changes > 0
       })
     },
-    keepOnly: (feed, scope, keys, range) =>
+    /** Removes the tasks of a range whose keys are not among `keys`. */
+    keepOnly: (feed: string, scope: string, keys: readonly string[], range: KeyRange) =>
       void keepOnly(range).run({ feed, scope, keys: JSON.stringify(keys), ...range }),
   }
 }
 
-/** The ways to make a key due. They differ in what they do to a task that the key has already. */
-interface TaskDemands {
-  /** Adds a first read. An existing task stays as it is. */
-  add(task: TaskKey & { sortAt?: string | null; dueAt: string; attempts?: number }): void
-  /**
-   * As `add`, for a key that a list has named. Also sets `namedAt` of a waiting task when it is before `unlessSince`.
-   */
-  name(task: TaskKey & { sortAt?: string | null; dueAt: string; unlessSince: string }): void
-  /** Makes a key due because of an event at `sortAt`. A task with the same or a later `sortAt` stays as it is. */
-  announce(task: TaskKey & { sortAt: string | null; dueAt: string }): void
-  /**
-   * Makes a key due at `dueAt`, whether it was read before or not. A backfill of an `everyRound` feed reads it without
-   * waiting for `dueAt`.
-   */
-  demand(task: TaskKey & { sortAt?: string | null; dueAt: string; namedAt?: string | null }): void
-  /** Makes a key due at `dueAt`, whether it was read before or not. No round of a backfill reads it earlier. */
-  askAt(task: TaskKey & { dueAt: string }): void
+interface TaskToAdd extends TaskKey {
+  sortAt?: string | null
+  dueAt: string
 }
 
-function createTaskDemands(prepare: Prepare): TaskDemands {
+/** The ways to make a key due. They differ in what they do to a task that the key has already. */
+function createTaskDemands(prepare: Prepare) {
   const add = prepare(
     'INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at, attempts) VALUES (?, ?, ?, ?, ?, ?)',
   )
@@ -122,38 +97,34 @@ function createTaskDemands(prepare: Prepare): TaskDemands {
      ON CONFLICT DO UPDATE SET round = excluded.round, due_at = excluded.due_at, waiting = 0, failures = 0`,
   )
   return {
-    add: ({ feed, scope = '', key, sortAt = null, dueAt, attempts = 0 }) =>
+    /** Adds a first read. An existing task stays as it is. */
+    add: ({ feed, scope = '', key, sortAt = null, dueAt, attempts = 0 }: TaskToAdd & { attempts?: number }) =>
       void add.run(feed, scope, key, sortAt, dueAt, attempts),
-    name: ({ feed, scope = '', key, sortAt = null, dueAt, unlessSince }) =>
-      void name.run(feed, scope, key, sortAt, { dueAt, unlessSince }),
-    announce: ({ feed, scope = '', key, sortAt, dueAt }) =>
+    /**
+     * As `add`, for a key that a list has named. Also sets `namedAt` of a waiting task when it is before `unlessSince`.
+     */
+    name: ({ feed, scope = '', key, sortAt = null, ...times }: TaskToAdd & { unlessSince: string }) =>
+      void name.run(feed, scope, key, sortAt, times),
+    /** Makes a key due because of an event at `sortAt`. A task with the same or a later `sortAt` stays as it is. */
+    announce: ({ feed, scope = '', key, sortAt, dueAt }: TaskToAdd & Pick<Task, 'sortAt'>) =>
       void announce.run(feed, scope, key, sortAt, dueAt),
-    demand: ({ feed, scope = '', key, sortAt = null, dueAt, namedAt = null }) =>
+    /**
+     * Makes a key due at `dueAt`, whether it was read before or not. A backfill of an `everyRound` feed reads it without
+     * waiting for `dueAt`.
+     */
+    demand: ({
+      feed,
+      scope = '',
+      key,
+      sortAt = null,
+      dueAt,
+      namedAt = null,
+    }: TaskToAdd & Partial<Pick<Task, 'namedAt'>>) =>
       void demand.run(feed, scope, key, sortAt, dueAt, namedAt),
-    askAt: ({ feed, scope = '', key, dueAt }) => void askAt.run(feed, scope, key, dueAt),
+    /** Makes a key due at `dueAt`, whether it was read before or not. No round of a backfill reads it earlier. */
+    askAt: ({ feed, scope = '', key, dueAt }: TaskKey & { dueAt: string }) =>
+      void askAt.run(feed, scope, key, dueAt),
   }
-}
-
-/** Records the result of a request in the tasks that it was sent for. */
-interface TaskResults {
-  /** Records that a key was read in a round, and when it is due again. */
-  done(task: TaskKey, next: Reread): void
-  /**
-   * Notes a failed request, which is made again at `times.at` of the due clock. A first read that has no task yet, with
-   * `dueAt` '', gets one.
-   */
-  tryAgain(
-    task: Pick<Task, 'feed' | 'scope' | 'key' | 'sortAt' | 'dueAt'>,
-    times: { now: string; at: string },
-  ): void
-  /** Ends the tries of a key: its request was answered, or has failed for good. */
-  settled(task: TaskKey): void
-  /** Makes the failed requests of a feed due again at once, and resets their tries. */
-  retryNow(feed: string): void
-  /** Records one more failed request for a key in a round, and when it is due again. Leaves `attempts` unchanged. */
-  putOff(task: TaskKey, next: Pick<Reread, 'round' | 'dueAt' | 'sortAt'>): void
-  /** Skips all tasks of a scope in a round, and sets when they are due again. */
-  skipScope(feed: string, scope: string, next: Pick<Reread, 'round' | 'dueAt'>): void
 }
 
 interface Reread {
@@ -165,7 +136,8 @@ interface Reread {
   sortAt?: string | null
 }
 
-function createTaskResults(prepare: Prepare): TaskResults {
+/** Records the result of a request in the tasks that it was sent for. */
+function createTaskResults(prepare: Prepare) {
   const done = prepare(
     `INSERT INTO sync_tasks (feed, scope, key, round, due_at, attempts, deadline, waiting, sort_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -190,18 +162,33 @@ function createTaskResults(prepare: Prepare): TaskResults {
   )
   const retryNow = prepare('UPDATE sync_tasks SET tries = 0, try_at = NULL WHERE feed = ? AND tries > 0')
   return {
-    done: ({ feed, scope = '', key }, next) => {
+    /** Records that a key was read in a round, and when it is due again. */
+    done({ feed, scope = '', key }: TaskKey, next: Reread) {
       const { round, dueAt, attempts = 0, deadline = null, sortAt = null } = next
       done.run(feed, scope, key, round, dueAt, attempts, deadline, next.waiting ? 1 : 0, sortAt)
     },
-    tryAgain: ({ feed, scope, key, sortAt, dueAt }, { now, at }) => {
+    /**
+     * Notes a failed request, which is made again at `times.at` of the due clock. A first read that has no task yet, with
+     * `dueAt` '', gets one.
+     */
+    tryAgain(
+      { feed, scope, key, sortAt, dueAt }: Pick<Task, 'feed' | 'scope' | 'key' | 'sortAt' | 'dueAt'>,
+      { now, at }: { now: string; at: string },
+    ) {
       if (dueAt === '') tryFirst.run({ feed, scope, key, sortAt, now })
       tryAgain.run({ feed, scope, key, at })
     },
-    settled: ({ feed, scope = '', key }) => void settled.run(feed, scope, key),
-    retryNow: feed => void retryNow.run(feed),
-    putOff: ({ feed, scope = '', key }, { round, dueAt, sortAt = null }) =>
-      void putOff.run(feed, scope, key, round, dueAt, sortAt),
-    skipScope: (feed, scope, { round, dueAt }) => void skip.run(round, dueAt, feed, scope),
+    /** Ends the tries of a key: its request was answered, or has failed for good. */
+    settled: ({ feed, scope = '', key }: TaskKey) => void settled.run(feed, scope, key),
+    /** Makes the failed requests of a feed due again at once, and resets their tries. */
+    retryNow: (feed: string) => void retryNow.run(feed),
+    /** Records one more failed request for a key in a round, and when it is due again. Leaves `attempts` unchanged. */
+    putOff: (
+      { feed, scope = '', key }: TaskKey,
+      { round, dueAt, sortAt = null }: Pick<Reread, 'round' | 'dueAt' | 'sortAt'>,
+    ) => void putOff.run(feed, scope, key, round, dueAt, sortAt),
+    /** Skips all tasks of a scope in a round, and sets when they are due again. */
+    skipScope: (feed: string, scope: string, { round, dueAt }: Pick<Reread, 'round' | 'dueAt'>) =>
+      void skip.run(round, dueAt, feed, scope),
   }
 }
