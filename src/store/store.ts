@@ -11,7 +11,7 @@ import {
 import { closeDatabase, closeKeepingWal, closeMovedDatabase } from './database/connections.ts'
 import type { Prepare, Sqlite } from './database/sqlite-types.ts'
 import { statementCache } from './database/statements.ts'
-import { type Attempts, createTransaction, type Transaction, whileBusy } from './database/transaction.ts'
+import { createTransaction, type Transaction, whileBusy } from './database/transaction.ts'
 import { type Checkpoints, createCheckpoints, type FileWork } from './database/wal-checkpoints.ts'
 import { createPurger } from './deletions/purge.ts'
 import { createPurgeQueue } from './deletions/purge-queue.ts'
@@ -217,7 +217,7 @@ function createStore({
   db: Sqlite
   prepare: Prepare
   clock: Clock
-  commit: Transaction & Attempts
+  commit: Transaction
   changes: NotedChanges
   crmTables: CrmTables
   checkpoints: Pick<Checkpoints, 'schedule'>

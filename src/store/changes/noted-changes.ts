@@ -10,22 +10,7 @@ import { createMeta, META, readNote } from '../sync/meta.ts'
 import { keyNote, lastChange, NO_TIME, readOpenings, WHOLE, withOpening } from './changes-since.ts'
 import { DIVISIONS, type Division, isExported, LARGE_OWNERS } from './divisions.ts'
 
-/**
- * Notes which parts of the tables a transaction changes (`divisions.ts`), and stores the notes in the same transaction.
- * Temporary triggers of the writer's connection see every statement, whatever code runs it. Other programs have no such
- * triggers. Until `store`, notes are in memory, so notes of a rolled back savepoint stay: a noted part may be
- * unchanged.
- */
-export interface NotedChanges {
-  /** Notes a row of a typed CRM table. These tables have no triggers, since each may be replaced at any time. */
-  typedRow(table: string, id: string): void
-  /** Notes a table as a whole, such as a typed CRM table that may have been replaced. */
-  wholeTable(table: string): void
-  /** Whether a row of the table may have changed since the last `store`. */
-  isNoted(table: string): boolean
-  /** Stores the notes. Call it as the last step of every transaction. */
-  store(): void
-}
+export type NotedChanges = ReturnType<typeof createNotedChanges>
 
 /** The notes of one table since the last `store`. A null stands for rows without a time. */
 interface TableNotes {
@@ -34,8 +19,13 @@ interface TableNotes {
   owners: Set<StoredCell>
 }
 
-/** Begins to note changes, and records the opening of the warehouse. Call it before anything else is written. */
-export function createNotedChanges(db: Sqlite, prepare: Prepare): NotedChanges {
+/**
+ * Notes which parts of the tables a transaction changes (`divisions.ts`), and stores the notes in the same transaction.
+ * Temporary triggers of the writer's connection see every statement, whatever code runs it. Other programs have no such
+ * triggers. Until `store`, notes are in memory, so notes of a rolled back savepoint stay: a noted part may be
+ * unchanged. Begins to note changes, and records the opening of the warehouse: call it before anything else is written.
+ */
+export function createNotedChanges(db: Sqlite, prepare: Prepare) {
   let change = lastChange(db)
   const newRows = createNewRows(prepare)
   recordOpening(db, prepare, change, newRows)
@@ -54,9 +44,13 @@ export function createNotedChanges(db: Sqlite, prepare: Prepare): NotedChanges {
      ON CONFLICT DO UPDATE SET change = excluded.change`,
   )
   return {
-    typedRow: (table, id) => void notesOf(table).parts.add(keyNote([id])),
-    wholeTable: table => void notesOf(table).parts.add(WHOLE),
-    isNoted: table => notes.has(table),
+    /** Notes a row of a typed CRM table. These tables have no triggers, since each may be replaced at any time. */
+    typedRow: (table: string, id: string) => void notesOf(table).parts.add(keyNote([id])),
+    /** Notes a table as a whole, such as a typed CRM table that may have been replaced. */
+    wholeTable: (table: string) => void notesOf(table).parts.add(WHOLE),
+    /** Whether a row of the table may have changed since the last `store`. */
+    isNoted: (table: string) => notes.has(table),
+    /** Stores the notes. Call it as the last step of every transaction. */
     store() {
       for (const [table, months] of newRows.take())
         for (const month of months) notesOf(table).moves.add(month)
@@ -163,23 +157,16 @@ function ownedTables(): Map<string, string[]> {
   return owned
 }
 
-/**
- * Finds the new rows of the largest tables by their `_id`, which grows with each insertion. The greatest `_id` found so
- * far is stored in the transaction, so that a rollback undoes it too.
- */
-interface NewRows {
-  /** Looks only at rows that are inserted from now on. Call it inside a transaction. */
-  begin(): void
-  /** Notes a deleted row: a new row may get its `_id`. */
-  removed(table: string, id: number): void
-  /** Returns by table the months of the rows inserted since the last call. Call it inside a transaction. */
-  take(): ReadonlyMap<string, readonly (string | null)[]>
-}
+type NewRows = ReturnType<typeof createNewRows>
 
 /** By table: the greatest `_id` that was found. */
 type Looked = Readonly<Record<string, number>>
 
-function createNewRows(prepare: Prepare): NewRows {
+/**
+ * Finds the new rows of the largest tables by their `_id`, which grows with each insertion. The greatest `_id` found so
+ * far is stored in the transaction, so that a rollback undoes it too.
+ */
+function createNewRows(prepare: Prepare) {
   const meta = createMeta(prepare)
   const removals = new Map<string, number>()
   const tables = LARGE_OWNERS.map(table => {
@@ -196,8 +183,11 @@ function createNewRows(prepare: Prepare): NewRows {
   const present = (): Looked =>
     Object.fromEntries(tables.map(({ table, greatest }) => [table, onlyRow(greatest)]))
   return {
+    /** Looks only at rows that are inserted from now on. Call it inside a transaction. */
     begin: () => save(present()),
-    removed: (table, id) => void removals.set(table, Math.min(id, removals.get(table) ?? id)),
+    /** Notes a deleted row: a new row may get its `_id`. */
+    removed: (table: string, id: number) => void removals.set(table, Math.min(id, removals.get(table) ?? id)),
+    /** Returns by table the months of the rows inserted since the last call. Call it inside a transaction. */
     take() {
       const looked = readNote<Looked>(meta.get, META.notedRows) ?? {}
       const now = present()

@@ -20,34 +20,7 @@ import {
 import { type CrmTableState, type CrmTableStates, type TypedTable, tableNamesOf } from './table-state.ts'
 import type { CrmRow, CrmTableRows } from './typed-rows.ts'
 
-/**
- * Replaces the typed tables of an object when its metadata changes: creates a next table, fills it in batches, swaps it
- * in, then empties and drops the old one. Publishes the names of the present table for people.
- */
-export interface CrmTableReplacement {
-  /**
-   * Creates an empty next table when an object has no table yet or its columns have changed. Drops the tables of an
-   * object that no longer exists.
-   */
-  plan(object: string): void
-  /** Writes the names of an object's table and columns to `crm_objects`, `crm_fields`, the views and the dictionary. */
-  publish(object: string): void
-  drop(object: string): void
-  /**
-   * An object with a table to fill or to empty. Unless `all` is true, the first table of an object waits until the
-   * object's list was read to its end, the list is unavailable, or reading `crm_records` fails.
-   */
-  objectWithWork(options: { all: boolean }): string | undefined
-  /** Whether this object has a table to fill or to empty now. */
-  isReady(object: string): boolean
-  /**
-   * Fills or empties a table of an object until `clock.elapsed()` reaches `until`, but always handles the first record
-   * or the first EMPTY_BATCH_ROWS rows. True when a table was replaced: the caller must then call `publish`.
-   */
-  runBatch(object: string, until: number): boolean
-}
-
-export interface CrmTableReplacementDeps {
+interface CrmTableReplacementDeps {
   db: Sqlite
   prepare: Prepare
   clock: Pick<Clock, 'elapsed'>
@@ -62,7 +35,11 @@ const READ_RECORDS = 5
 /** Rows deleted between two checks of the clock while a table is emptied. */
 const EMPTY_BATCH_ROWS = 20
 
-export function createCrmTableReplacement(deps: CrmTableReplacementDeps): CrmTableReplacement {
+/**
+ * Replaces the typed tables of an object when its metadata changes: creates a next table, fills it in batches, swaps it
+ * in, then empties and drops the old one. Publishes the names of the present table for people.
+ */
+export function createCrmTableReplacement(deps: CrmTableReplacementDeps) {
   const { db, prepare, states } = deps
   const objectExists = prepare('SELECT 1 FROM crm_objects WHERE name = ?')
   const wasListed = prepare(
@@ -85,9 +62,14 @@ export function createCrmTableReplacement(deps: CrmTableReplacementDeps): CrmTab
     next ? all || made !== undefined || wasListed.get(object) !== undefined : leaving.length > 0
 
   return {
+    /** Writes the names of an object's table and columns to `crm_objects`, `crm_fields`, the views and the dictionary. */
     publish,
     drop,
-    plan(object) {
+    /**
+     * Creates an empty next table when an object has no table yet or its columns have changed. Drops the tables of an
+     * object that no longer exists.
+     */
+    plan(object: string) {
       if (!objectExists.get(object)) return drop(object)
       const state = withoutDropped(db, states.all().get(object))
       const latest = state.next ?? state.made
@@ -99,15 +81,24 @@ export function createCrmTableReplacement(deps: CrmTableReplacementDeps): CrmTab
       const leaving = [...state.leaving, ...(state.next ? [state.next.table] : [])]
       states.save(object, { ...state, next: { table, columns }, leaving })
     },
-    objectWithWork({ all }) {
+    /**
+     * An object with a table to fill or to empty. Unless `all` is true, the first table of an object waits until the
+     * object's list was read to its end, the list is unavailable, or reading `crm_records` fails.
+     */
+    objectWithWork({ all }: { all: boolean }) {
       for (const [object, state] of states.all()) if (hasWork(object, state, all)) return object
       return undefined
     },
-    isReady(object) {
+    /** Whether this object has a table to fill or to empty now. */
+    isReady(object: string) {
       const state = states.all().get(object)
       return state !== undefined && hasWork(object, state, false)
     },
-    runBatch(object, until) {
+    /**
+     * Fills or empties a table of an object until `clock.elapsed()` reaches `until`, but always handles the first record
+     * or the first EMPTY_BATCH_ROWS rows. True when a table was replaced: the caller must then call `publish`.
+     */
+    runBatch(object: string, until: number) {
       const state = states.all().get(object)
       if (state?.next) {
         if (!fill(object, state.next, until)) return false
@@ -149,16 +140,11 @@ function sameColumns(some: readonly CrmColumn[], others: readonly CrmColumn[]): 
   return text(some) === text(others)
 }
 
-function createPublisher({
-  db,
-  prepare,
-  states,
-  dependentViews,
-}: CrmTableReplacementDeps): CrmTableReplacement['publish'] {
+function createPublisher({ db, prepare, states, dependentViews }: CrmTableReplacementDeps) {
   const fieldsOf = createCrmFieldReader(prepare)
   const setTable = prepare('UPDATE crm_objects SET table_name = ? WHERE name = ? AND table_name IS NOT ?')
   const setColumn = prepare('UPDATE crm_fields SET column_name = ? WHERE object = ? AND name = ?')
-  return object => {
+  return (object: string) => {
     const { made, next } = states.all().get(object) ?? {}
     const fields = fieldsOf(object)
     const table = made?.table ?? null

@@ -23,12 +23,7 @@ export function tableNamesOf({ made, next, leaving }: CrmTableState): string[] {
   return [made, next].flatMap(table => (table ? [table.table] : [])).concat(leaving)
 }
 
-export interface CrmTableStates {
-  /** The current states by object. A table keeps the same `columns` array, except after a rollback. */
-  all(): ReadonlyMap<string, CrmTableState>
-  save(object: string, state: CrmTableState): void
-  remove(object: string): void
-}
+export type CrmTableStates = ReturnType<typeof createCrmTableStates>
 
 const PREFIX = 'crm_table '
 /** Key of a counter of writes. A rollback makes it differ from the counter in memory, so the states are read again. */
@@ -50,10 +45,7 @@ function statesReader(prepare: Prepare): () => Map<string, CrmTableState> {
 }
 
 /** @param changes gets each table whose state changes, since the table may have been replaced */
-export function createCrmTableStates(
-  prepare: Prepare,
-  changes: Pick<NotedChanges, 'wholeTable'>,
-): CrmTableStates {
+export function createCrmTableStates(prepare: Prepare, changes: Pick<NotedChanges, 'wholeTable'>) {
   const meta = createMeta(prepare)
   const read = statesReader(prepare)
   let known = new Map<string, CrmTableState>()
@@ -72,18 +64,19 @@ export function createCrmTableStates(
   }
 
   return {
-    all: () => {
+    /** The current states by object. A table keeps the same `columns` array, except after a rollback. */
+    all: (): ReadonlyMap<string, CrmTableState> => {
       reload()
       return known
     },
-    save(object, state) {
+    save(object: string, state: CrmTableState) {
       reload()
       meta.set(PREFIX + object, JSON.stringify(state))
       known.set(object, state)
       raiseCount()
       if (state.made) changes.wholeTable(state.made.table)
     },
-    remove(object) {
+    remove(object: string) {
       reload()
       meta.remove(PREFIX + object)
       known.delete(object)

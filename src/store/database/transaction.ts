@@ -4,40 +4,7 @@ import { databaseError, isBusy } from './sqlite-errors.ts'
 import type { Sqlite } from './sqlite-types.ts'
 import type { Checkpoints } from './wal-checkpoints.ts'
 
-/**
- * Runs `work` in a transaction and resolves when it is committed. `work` is synchronous, so no network request can be
- * awaited inside. Calls within a few turns of the event loop share one commit, each in a separate savepoint: thirty
- * answers that arrive together cost one disk write instead of thirty.
- */
-export interface Transaction {
-  <T>(work: () => T): Promise<T>
-  /**
-   * The same for work whose rows no cached query reads: its commit is not counted in `commits()`, and no listener is
-   * called.
-   */
-  aside<T>(work: () => T): Promise<T>
-  /** Number of commits so far. When it has grown, the cached result of a query is stale. */
-  commits(): number
-  /** Calls `listener` after every commit. The returned function removes the listener. */
-  onCommit(listener: () => void): () => void
-  /** Milliseconds since the running commit or checkpoint began; 0 when none is running. */
-  blockedMs(): number
-}
-
-/** Transactions for synchronous callers, which need the result at once and cannot wait for the write lock. */
-export interface Attempts {
-  /**
-   * Commits all of the work or none of it. Returns undefined while another program holds the write lock; then call
-   * `waitUntilFree` and try again.
-   */
-  attempt<T>(work: () => T): { value: T } | undefined
-  /**
-   * Resolves to false at once when no attempt has failed since the last call. Else resolves to true when the other
-   * program has released the write lock.
-   * @throws StopError (75) when the lock is not released within the time that a transaction waits for it
-   */
-  waitUntilFree(): Promise<boolean>
-}
+export type Transaction = ReturnType<typeof createTransaction>
 
 /** A commit waits at most this many turns of the event loop for more answers. */
 const MAX_TURNS = 4
@@ -71,7 +38,12 @@ interface TransactionDeps {
   onBlocked?: ((ms: number) => void) | undefined
 }
 
-export function createTransaction(deps: TransactionDeps): Transaction & Attempts {
+/**
+ * @returns a function that runs `work` in a transaction and resolves when it is committed. `work` is synchronous, so no
+ * network request can be awaited inside. Calls within a few turns of the event loop share one commit, each in a separate
+ * savepoint: thirty answers that arrive together cost one disk write instead of thirty.
+ */
+export function createTransaction(deps: TransactionDeps) {
   const { clock, path, checkpoints, afterFailure = error => error } = deps
   const commit = createCommit(deps)
   let waiting: Waiting[] = []
@@ -119,25 +91,39 @@ export function createTransaction(deps: TransactionDeps): Transaction & Attempts
     })
   const transaction = <T>(work: () => T) => enqueue(work, false)
   return Object.assign(transaction, {
+    /**
+     * The same for work whose rows no cached query reads: its commit is not counted in `commits()`, and no listener is
+     * called.
+     */
     aside: <T>(work: () => T) => enqueue(work, true),
+    /** Number of commits so far. When it has grown, the cached result of a query is stale. */
     commits: () => commits,
+    /** Calls `listener` after every commit. The returned function removes the listener. */
     onCommit(listener: () => void) {
       listeners.add(listener)
-      return () => listeners.delete(listener)
+      return () => void listeners.delete(listener)
     },
+    /** Milliseconds since the running commit or checkpoint began; 0 when none is running. */
     blockedMs: () => (busySince === undefined ? 0 : clock.elapsed() - busySince),
     ...createAttempts(deps, transaction),
   })
 }
 
-/** @param transaction waits for the write lock in short tries, so that the event loop is not blocked for long */
+/**
+ * Transactions for synchronous callers, which need the result at once and cannot wait for the write lock.
+ * @param transaction waits for the write lock in short tries, so that the event loop is not blocked for long
+ */
 function createAttempts(
   { db, beforeCommit }: Pick<TransactionDeps, 'db' | 'beforeCommit'>,
   transaction: (work: () => void) => Promise<void>,
-): Attempts {
+) {
   let other: Promise<void> | undefined
   return {
-    attempt<T>(work: () => T) {
+    /**
+     * Commits all of the work or none of it. Returns undefined while another program holds the write lock; then call
+     * `waitUntilFree` and try again.
+     */
+    attempt<T>(work: () => T): { value: T } | undefined {
       const commit = db.transaction(() => {
         const value = work()
         beforeCommit?.()
@@ -154,6 +140,11 @@ function createAttempts(
         return undefined
       }
     },
+    /**
+     * Resolves to false at once when no attempt has failed since the last call. Else resolves to true when the other
+     * program has released the write lock.
+     * @throws StopError (75) when the lock is not released within the time that a transaction waits for it
+     */
     async waitUntilFree() {
       if (other === undefined) return false
       try {

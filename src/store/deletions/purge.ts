@@ -14,37 +14,7 @@ import { META } from '../sync/meta.ts'
 import type { State } from '../sync/resource-state.ts'
 import { isUnpublished } from './purge-queue.ts'
 
-/** Removes the content of rows that were deleted or withheld earlier. Their keys, times, states and numbers stay. */
-export interface Purger {
-  /**
-   * Purges a batch of the rows that were deleted or withheld before an instant, oldest first. Call it inside a
-   * transaction. `more` says whether rows are left for another batch. The batch ends after `limit` changed rows of any
-   * table, since a meeting may have thousands of child rows. A purged row is not purged again unless it comes back and
-   * is deleted again.
-   */
-  purge(options: PurgeOptions): { purged: number; more: boolean }
-  /**
-   * Restarts the wait of rows whose instant is after `now`: a clock that was ahead queued them, or their wait has not
-   * started. Call it inside a transaction, while this machine's clock is right. `all` restarts every wait: use it when
-   * no earlier clock is known to have been right. Returns the number of rows.
-   */
-  restartWaits(now: string, options: { all: boolean }): number
-  /** Records, for `remains`, that content was removed without `purge`. Call it in the same transaction. */
-  notePurged(now: string): void
-  /** Records, for `remains`, that the full-text indices lose edited or deleted texts. Call it inside a transaction. */
-  noteRemains(now: string): void
-  /** Where SQLite's files may still hold purged content. The database stores this until `clean` removes the content. */
-  remains(): Remains
-  /**
-   * Removes purged content from SQLite's files. Call it outside a transaction, after the last batch. SQLite leaves
-   * copies behind when it moves rows between pages, and purging does not reach these copies. A rebuild writes the whole
-   * file again without them; no other process may write meanwhile. `in-memory` needs as much memory as the file is
-   * large, `on-disk` about twice as much free space on the disk. Resolves to whether the file was rebuilt.
-   */
-  clean(options: CleanOptions): Promise<boolean>
-}
-
-export interface PurgeOptions {
+interface PurgeOptions {
   before: string
   limit: number
   now: string
@@ -52,21 +22,12 @@ export interface PurgeOptions {
   onUnknown?: (table: string) => void
 }
 
-export interface Remains {
-  /** True while the WAL may hold purged content. */
-  inLog: boolean
-  /** True while free space in the file may hold pieces of purged content. */
-  inFile: boolean
-  /** Size of the database without its WAL. */
-  bytes: number
-}
-
 /** The signal ends a rebuild on disk. The file is then unchanged. */
-export type CleanOptions = { rebuild: 'in-memory' | 'none' } | { rebuild: 'on-disk'; signal: AbortSignal }
+type CleanOptions = { rebuild: 'in-memory' | 'none' } | { rebuild: 'on-disk'; signal: AbortSignal }
 
 type Noted = Pick<RowOf<typeof PURGE_TABLE>, 'table_name' | 'scope' | 'key'>
 
-export interface PurgerDeps {
+interface PurgerDeps {
   db: Sqlite
   prepare: Prepare
   state: Pick<State, 'meta' | 'setMeta' | 'forgetMeta'>
@@ -77,7 +38,8 @@ export interface PurgerDeps {
   rebuildOnDisk(signal: AbortSignal): Promise<boolean>
 }
 
-export function createPurger({ db, prepare, state, transaction, work, rebuildOnDisk }: PurgerDeps): Purger {
+/** Removes the content of rows that were deleted or withheld earlier. Their keys, times, states and numbers stay. */
+export function createPurger({ db, prepare, state, transaction, work, rebuildOnDisk }: PurgerDeps) {
   const noted = prepare<Noted>(
     `SELECT table_name, scope, key FROM sync_purge_queue WHERE withdrawn_at < ? ORDER BY withdrawn_at LIMIT +?`,
   )
@@ -119,22 +81,46 @@ export function createPurger({ db, prepare, state, transaction, work, rebuildOnD
   }
 
   return {
-    purge(options) {
+    /**
+     * Purges a batch of the rows that were deleted or withheld before an instant, oldest first. Call it inside a
+     * transaction. `more` says whether rows are left for another batch. The batch ends after `limit` changed rows of any
+     * table, since a meeting may have thousands of child rows. A purged row is not purged again unless it comes back and
+     * is deleted again.
+     */
+    purge(options: PurgeOptions) {
       const done = purgeBatch(noted.all(options.before, options.limit + 1), options)
       if (done.purged > 0) notePurged(options.now)
       return done
     },
-    restartWaits: (now, { all }) => restartWaits.run({ now, all: Number(all) }).changes,
+    /**
+     * Restarts the wait of rows whose instant is after `now`: a clock that was ahead queued them, or their wait has not
+     * started. Call it inside a transaction, while this machine's clock is right. `all` restarts every wait: use it when
+     * no earlier clock is known to have been right. Returns the number of rows.
+     */
+    restartWaits: (now: string, { all }: { all: boolean }) =>
+      restartWaits.run({ now, all: Number(all) }).changes,
+    /** Records, for `remains`, that content was removed without `purge`. Call it in the same transaction. */
     notePurged,
+    /** Records, for `remains`, that the full-text indices lose edited or deleted texts. Call it inside a transaction. */
     noteRemains,
+    /** Where SQLite's files may still hold purged content. The database stores this until `clean` removes the content. */
     remains: () => ({
+      /** True while the WAL may hold purged content. */
       inLog: state.meta(META.logHoldsPurged) !== undefined,
+      /** True while free space in the file may hold pieces of purged content. */
       inFile: state.meta(META.fileHoldsPieces) !== undefined,
+      /** Size of the database without its WAL. */
       get bytes() {
         return databaseBytes(db)
       },
     }),
-    async clean(options) {
+    /**
+     * Removes purged content from SQLite's files. Call it outside a transaction, after the last batch. SQLite leaves
+     * copies behind when it moves rows between pages, and purging does not reach these copies. A rebuild writes the whole
+     * file again without them; no other process may write meanwhile. `in-memory` needs as much memory as the file is
+     * large, `on-disk` about twice as much free space on the disk. Resolves to whether the file was rebuilt.
+     */
+    async clean(options: CleanOptions) {
       forgetSamples(db)
       const rebuilt = await isRebuilt(options)
       await work('move')

@@ -106,24 +106,21 @@ export function identityOf(file: string): FileIdentity | undefined {
 export const isSameFile = (one: FileIdentity | undefined, other: FileIdentity | undefined): boolean =>
   one !== undefined && one.dev === other?.dev && one.ino === other.ino
 
+export type FileWatch = ReturnType<typeof watchFile>
+
+const CHECK_INTERVAL_MS = 1000
+
 /**
  * Detects that an open database file was moved or replaced. SQLite would go on writing to the moved file, and readers
  * that open the path would not see these writes.
  */
-export interface FileWatch {
-  isMoved(): boolean
-  /** Checks at most once a second. @throws StopError (73) when the path names another file or none */
-  requireUnmoved(): void
-}
-
-const CHECK_INTERVAL_MS = 1000
-
-export function watchFile(file: string, { elapsed }: Pick<Clock, 'elapsed'>): FileWatch {
+export function watchFile(file: string, { elapsed }: Pick<Clock, 'elapsed'>) {
   const opened = identityOf(file)
   const isMoved = () => !isSameFile(opened, identityOf(file))
   let checkedAt = elapsed()
   return {
     isMoved,
+    /** Checks at most once a second. @throws StopError (73) when the path names another file or none */
     requireUnmoved() {
       if (elapsed() - checkedAt < CHECK_INTERVAL_MS) return
       if (isMoved()) throw movedError(file)

@@ -5,14 +5,6 @@ import { runProgram } from '../database/child-program.ts'
 import type { Prepare, Sqlite, Statement } from '../database/sqlite-types.ts'
 import { createStoredRows } from '../rows/row-state.ts'
 
-/** Upkeep of the database file, in short calls. */
-export interface Maintenance {
-  /** Updates the statistics of SQLite's query planner where they are stale. Not allowed inside a transaction. */
-  optimize(): void
-  /** Examines one batch of rows and deletes the old ones. Call it in a transaction until it returns false. */
-  prune(bounds: PruneBounds): boolean
-}
-
 /** What may be deleted. The instants have the form in which the warehouse stores them. */
 export interface PruneBounds {
   /**
@@ -45,12 +37,17 @@ export interface PruneBounds {
 /** Rows that SQLite samples of each index for its statistics. */
 const ANALYSIS_LIMIT = 400
 
-export function createMaintenance(db: Sqlite, prepare: Prepare): Maintenance {
+export type Maintenance = ReturnType<typeof createMaintenance>
+
+/** Upkeep of the database file, in short calls. */
+export function createMaintenance(db: Sqlite, prepare: Prepare) {
   return {
+    /** Updates the statistics of SQLite's query planner where they are stale. Not allowed inside a transaction. */
     optimize() {
       db.pragma(`analysis_limit = ${ANALYSIS_LIMIT}`)
       db.pragma('optimize')
     },
+    /** Examines one batch of rows and deletes the old ones. Call it in a transaction until it returns false. */
     prune: createPruner(prepare),
   }
 }

@@ -122,19 +122,10 @@ function dayOf(number: number, rules: CalendarRules): Named {
   }
 }
 
-/** Converts instants to days and working hours of the calendar. */
-export interface LocalTime {
-  /** When the first day begins, and when the last one has ended, in ms since the epoch. */
-  from: number
-  to: number
-  /** Undefined for an instant outside of the calendar. */
-  dayOf(ms: number): CalendarDay | undefined
-  /** Working hours from the first day of the calendar to the instant. The difference of two results is working time. */
-  workHoursTo(ms: number): number | null
-}
+export type LocalTime = ReturnType<typeof createLocalTime>
 
-/** @param days in their order, without a gap */
-export function createLocalTime(days: readonly CalendarDay[]): LocalTime {
+/** Converts instants to days and working hours of the calendar. @param days in their order, without a gap */
+export function createLocalTime(days: readonly CalendarDay[]) {
   const begins = days.map(({ utc_from }) => Date.parse(utc_from))
   const end = Date.parse(days.at(-1)?.utc_to ?? '')
   const dayOf = (ms: number) => {
@@ -148,10 +139,13 @@ export function createLocalTime(days: readonly CalendarDay[]): LocalTime {
     return days[low - 1]
   }
   return {
+    /** When the first day begins, and when the last one has ended, in ms since the epoch. */
     from: begins[0] ?? 0,
     to: end,
+    /** Undefined for an instant outside of the calendar. */
     dayOf,
-    workHoursTo(ms) {
+    /** Working hours from the first day of the calendar to the instant. The difference of two results is working time. */
+    workHoursTo(ms: number) {
       const day = dayOf(ms)
       if (!day) return null
       const { work_from: from, work_to: to, work_hours_before: before } = day

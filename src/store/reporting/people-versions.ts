@@ -1,21 +1,6 @@
 import type { NotedChanges } from '../changes/noted-changes.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 
-/**
- * Writes `member_versions` and `team_versions`: ends the versions that differ from `members` and `teams`, and begins
- * the versions that are missing. So it does not matter which code has changed a member, and a second call writes
- * nothing. A version takes its time from its row, and never begins before the end of the one before, even after a clock
- * was set back.
- */
-export interface PeopleVersions {
-  /** Call it as the last step of each transaction, before its notes are stored. */
-  follow(changes: Pick<NotedChanges, 'isNoted'>): void
-  /**
-   * Compares everything: an earlier version of parley may have changed members and teams. Call it inside a transaction.
-   */
-  update(): void
-}
-
 /** The members, with the columns of a version. A former member keeps name and address until they are purged. */
 const MEMBERS = `(SELECT id, name, email, _deleted_at IS NULL AS is_member, coalesce(_deleted_at, _synced_at) AS changed_at FROM members)`
 
@@ -49,15 +34,25 @@ ON CONFLICT DO UPDATE SET to_at = NULL, team = excluded.team`
 /** Removes versions of people who left a team in the instant in which parley read that they had joined it. */
 const REMOVE_EMPTY = 'DELETE FROM team_versions WHERE to_at = from_at'
 
-export function createPeopleVersions(prepare: Prepare): PeopleVersions {
+/**
+ * Writes `member_versions` and `team_versions`: ends the versions that differ from `members` and `teams`, and begins
+ * the versions that are missing. So it does not matter which code has changed a member, and a second call writes
+ * nothing. A version takes its time from its row, and never begins before the end of the one before, even after a clock
+ * was set back.
+ */
+export function createPeopleVersions(prepare: Prepare) {
   const members = [END_MEMBERS, BEGIN_MEMBERS].map(sql => prepare(sql))
   const teams = [END_TEAMS, BEGIN_TEAMS, REMOVE_EMPTY].map(sql => prepare(sql))
   return {
-    follow(changes) {
+    /** Call it as the last step of each transaction, before its notes are stored. */
+    follow(changes: Pick<NotedChanges, 'isNoted'>) {
       if (changes.isNoted('members')) for (const statement of members) statement.run()
       if (changes.isNoted('teams') || changes.isNoted('team_members'))
         for (const statement of teams) statement.run()
     },
+    /**
+     * Compares everything: an earlier version of parley may have changed members and teams. Call it inside a transaction.
+     */
     update() {
       for (const statement of [...members, ...teams]) statement.run()
     },

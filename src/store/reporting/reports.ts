@@ -21,17 +21,6 @@ import { outcomesOf, type StageFacts } from './stage-outcomes.ts'
 import { reportViews } from './views.ts'
 import { followChanges } from './waiting-keys.ts'
 
-/**
- * Keeps `report_settings` and the derived tables for reports consistent with the CRM's metadata, stages and settings.
- */
-export interface Reports {
-  /**
-   * Computes the tables again if anything has changed since the last call, or `config` is another object.
-   * @returns settings that fit nothing in the CRM, each as a sentence; undefined when nothing was computed
-   */
-  update(config: ReportConfig): Promise<readonly string[] | undefined>
-}
-
 /** Dates before the first and after the last of these years are mistakes. */
 const YEARS = { first: 1970, last: 2100 }
 const YEARS_AHEAD = 2
@@ -46,7 +35,12 @@ interface ReportsDeps extends FollowDeps {
   commits(): number
 }
 
-export function createReports({ db, prepare, clock, changes, transaction, commits }: ReportsDeps): Reports {
+export type Reports = ReturnType<typeof createReports>
+
+/**
+ * Keeps `report_settings` and the derived tables for reports consistent with the CRM's metadata, stages and settings.
+ */
+export function createReports({ db, prepare, clock, changes, transaction, commits }: ReportsDeps) {
   const meta = createMeta(prepare)
   const follow = createFollow({ db, prepare, clock, changes, transaction })
   if (reportTablesIn(db).conversations && isFollowing(prepare)) followChanges(db)
@@ -99,7 +93,11 @@ export function createReports({ db, prepare, clock, changes, transaction, commit
   let countAgainAt = Number.POSITIVE_INFINITY
 
   return {
-    async update(config) {
+    /**
+     * Computes the tables again if anything has changed since the last call, or `config` is another object.
+     * @returns settings that fit nothing in the CRM, each as a sentence; undefined when nothing was computed
+     */
+    async update(config: ReportConfig): Promise<readonly string[] | undefined> {
       const year = new Date(clock.now()).getUTCFullYear()
       // A planned meeting counts once its day has begun, though nothing else has changed.
       const hour = Math.floor(clock.now() / HOUR_MS)

@@ -3,15 +3,7 @@ import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { keyOfValues, type RowKey } from '../deletions/suspicions.ts'
 
-/** The rows of link tables, which join two keys and have no content. */
-export interface Links {
-  /** Adds members of a scope; the table's key is the scope and the member. Returns how many members are new. */
-  addMembers(table: string, scope: string, keys: readonly string[]): number
-  /** The associations of one record, in a table with the key columns object, record, other object, other record. */
-  ofRecord(table: string, record: AssociatedRecord): AssociationsOfRecord
-}
-
-export interface AssociatedRecord {
+interface AssociatedRecord {
   object: string
   id: string
   /** The object of the records at the other end. */
@@ -20,22 +12,19 @@ export interface AssociatedRecord {
   isFirst: boolean
 }
 
-export interface AssociationsOfRecord {
-  /** The ids of the associated records. */
-  stored(): string[]
-  /** Returns how many rows are new: 0 or 1. */
-  add(otherId: string): number
-  row(otherId: string): RowKey
-}
+export type AssociationsOfRecord = ReturnType<ReturnType<typeof createLinks>['ofRecord']>
 
-export function createLinks(prepare: Prepare): Links {
+/** The rows of link tables, which join two keys and have no content. */
+export function createLinks(prepare: Prepare) {
   return {
-    addMembers(name, scope, keys) {
+    /** Adds members of a scope; the table's key is the scope and the member. Returns how many members are new. */
+    addMembers(name: string, scope: string, keys: readonly string[]) {
       const columns = tableNamed(name).key.map(quote).join(', ')
       const insert = prepare(`INSERT OR IGNORE INTO ${quote(name)} (${columns}) VALUES (?, ?)`)
       return keys.reduce((sum, key) => sum + insert.run(scope, key).changes, 0)
     },
-    ofRecord(name, { object, id, otherObject, isFirst }) {
+    /** The associations of one record, in a table with the key columns object, record, other object, other record. */
+    ofRecord(name: string, { object, id, otherObject, isFirst }: AssociatedRecord) {
       const table = quote(name)
       const [firstObject = '', firstId = '', secondObject = '', secondId = ''] =
         tableNamed(name).key.map(quote)
@@ -48,9 +37,11 @@ export function createLinks(prepare: Prepare): Links {
         `INSERT OR IGNORE INTO ${table} (${firstObject}, ${secondObject}, ${mine}, ${other}) VALUES (?, ?, ?, ?)`,
       )
       return {
+        /** The ids of the associated records. */
         stored: () => select.pluck().all(...objects, id),
-        add: otherId => insert.run(...objects, id, otherId).changes,
-        row(otherId) {
+        /** Returns how many rows are new: 0 or 1. */
+        add: (otherId: string) => insert.run(...objects, id, otherId).changes,
+        row(otherId: string): RowKey {
           const [from, to] = isFirst ? [id, otherId] : [otherId, id]
           return keyOfValues(name, [objects[0] ?? '', from, objects[1] ?? '', to])
         },

@@ -327,37 +327,26 @@ function ownerUpdateSql({ livesWith }: Table): string | undefined {
     WHERE ${quote(key)} = ?`
 }
 
-export interface RowWriters {
-  /** The writer of a table. The same arguments return the same writer. */
-  to(table: string, options?: WriterOptions): RowWriter
-  /**
-   * Replaces the rows of a child table that is read separately, such as a transcript, and updates the times of the row
-   * that owns them. Returns false when nothing changed, or when the owner is deleted or withheld.
-   */
-  replaceChildren(table: string, rootKey: string, rows: readonly ParsedRow[], now: string): boolean
-  /**
-   * Replaces one column of a live row, which a separate single read returns. Returns how many rows changed. The first
-   * value does not set `_changed_at`.
-   */
-  replacePart(row: Pick<RowKey, 'table' | 'key'>, column: string, value: string | null, now: string): number
-}
+export type RowWriters = ReturnType<typeof createRowWriters>
 
-export function createRowWriters(
-  prepare: Prepare,
-  purgeQueue: Pick<PurgeQueue, 'insertBlocker'>,
-): RowWriters {
+export function createRowWriters(prepare: Prepare, purgeQueue: Pick<PurgeQueue, 'insertBlocker'>) {
   const shown = createShownFields(prepare)
   const writers = new Map<string, RowWriter>()
   const childWriters = new Map<string, ChildWriter>()
   return {
-    to(table, options = {}) {
+    /** The writer of a table. The same arguments return the same writer. */
+    to(table: string, options: WriterOptions = {}) {
       const { filled = [], keepsLive = false, shownBy = 'list' } = options
       const name = [table, keepsLive, shownBy, ...filled].join(' ')
       const writer = writers.get(name) ?? createRowWriter(prepare, tableNamed(table), shown, options)
       writers.set(name, writer)
       return writer
     },
-    replaceChildren(table, rootKey, rows, now) {
+    /**
+     * Replaces the rows of a child table that is read separately, such as a transcript, and updates the times of the row
+     * that owns them. Returns false when nothing changed, or when the owner is deleted or withheld.
+     */
+    replaceChildren(table: string, rootKey: string, rows: readonly ParsedRow[], now: string) {
       const writer = childWriters.get(table) ?? createChildWriter(prepare, tableNamed(table))
       childWriters.set(table, writer)
       if (purgeQueue.insertBlocker(table)?.(() => rootKey)) return false
@@ -368,7 +357,16 @@ export function createRowWriters(
       if (touch) prepare(touch).run(now, difference === 'replaced' ? now : null, rootKey)
       return true
     },
-    replacePart({ table, key }, column, value, now) {
+    /**
+     * Replaces one column of a live row, which a separate single read returns. Returns how many rows changed. The first
+     * value does not set `_changed_at`.
+     */
+    replacePart(
+      { table, key }: Pick<RowKey, 'table' | 'key'>,
+      column: string,
+      value: string | null,
+      now: string,
+    ) {
       const part = quote(column)
       const update = prepare(
         `UPDATE ${quote(table)} SET ${part} = @value, _synced_at = @now,

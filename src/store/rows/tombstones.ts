@@ -9,7 +9,7 @@ import { keyOfValues, type Suspicions } from '../deletions/suspicions.ts'
 import type { Freshness } from './freshness.ts'
 import type { Group, MessageMerge } from './merge/messages.ts'
 
-export interface TombstoneDeps {
+interface TombstoneDeps {
   prepare: Prepare
   suspicions: Pick<Suspicions, 'hasAny' | 'end'>
   merge: MessageMerge
@@ -17,25 +17,19 @@ export interface TombstoneDeps {
   freshness: Freshness
 }
 
-export interface Tombstones {
-  /**
-   * Marks rows as deleted, and the rows that depend on them (cascades). Removes rows of a link table. Returns how many
-   * of the given rows were live before.
-   */
-  tombstone(table: string, keys: KeyList, now: string, onCascade?: OnCascade): number
-  /** Marks rows as existing but not readable, and adds the rows that are not stored. Returns how many rows changed. */
-  withhold(table: string, keys: KeyList, now: string, onCascade?: OnCascade): number
-}
-
 type KeyList = readonly (readonly string[])[]
 
 /** Called with the number of rows of a table that were deleted as dependants of a given row. */
 type OnCascade = (table: string, rows: number) => void
 
-export function createTombstones(deps: TombstoneDeps): Tombstones {
+export function createTombstones(deps: TombstoneDeps) {
   const { prepare, suspicions, merge, purgeQueue, freshness } = deps
 
-  const tombstone: Tombstones['tombstone'] = (name, keys, now, onCascade) => {
+  /**
+   * Marks rows as deleted, and the rows that depend on them (cascades). Removes rows of a link table. Returns how many
+   * of the given rows were live before.
+   */
+  const tombstone = (name: string, keys: KeyList, now: string, onCascade?: OnCascade): number => {
     const table = tableNamed(name)
     if (table.kind === 'link') return removeLinks(table, keys)
     const where = isRow(table.key)
@@ -59,7 +53,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
     return count
   }
 
-  const removeLinks = (table: Table, keys: readonly (readonly string[])[]): number => {
+  const removeLinks = (table: Table, keys: KeyList): number => {
     const remove = prepare(`DELETE FROM ${quote(table.name)} WHERE ${isRow(table.key)}`)
     const isSuspected = suspicions.hasAny(table.name)
     let count = 0
@@ -70,7 +64,8 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
     return count
   }
 
-  const withhold: Tombstones['withhold'] = (name, keys, now, onCascade) => {
+  /** Marks rows as existing but not readable, and adds the rows that are not stored. Returns how many rows changed. */
+  const withhold = (name: string, keys: KeyList, now: string, onCascade?: OnCascade): number => {
     if (keys.length === 0) return 0
     const table = tableNamed(name)
     const mark = prepare(

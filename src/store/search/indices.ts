@@ -15,32 +15,7 @@ import {
 } from './index-marks.ts'
 import { MARKS, SEARCH_INDICES, type SearchIndex } from './index-schema.ts'
 
-/**
- * Creates, fills, purges and drops the full-text indices, in small transactions. Each transaction leaves the indices
- * consistent, so the process can end after any of them. The database alone determines the next step.
- */
-export interface SearchIndices {
-  /** Whether `advance` has more to do than merges outside a purge. This check is quick and writes nothing. */
-  isDue(isWanted: boolean): boolean
-  /** Whether any index exists, complete or not. */
-  exists(): boolean
-  /**
-   * Does the next piece of work: builds the indices when `isWanted`, else drops them. Call it in a transaction.
-   * @returns false when no work is left
-   * @param mayGoOn called after each batch; the piece ends when it returns false
-   */
-  advance(isWanted: boolean, mayGoOn: () => boolean): boolean
-  /** How far the indices are built, in row keys (`_id`) of their source tables, summed over the indices. */
-  progress(): SearchProgress
-  /**
-   * Makes a purge due for each index that has lost a text because a row was edited or deleted. `advance` then rewrites
-   * these indices without the trigrams of the lost texts. Call it inside a transaction.
-   * @returns whether a purge of any index is due
-   */
-  forget(): boolean
-}
-
-export interface SearchProgress {
+interface SearchProgress {
   done: number
   total: number
 }
@@ -48,7 +23,11 @@ export interface SearchProgress {
 /** Bytes of text in the first batch of a piece. Indexing them takes some milliseconds. */
 const BATCH_BYTES = 32_768
 
-export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prepare }): SearchIndices {
+/**
+ * Creates, fills, purges and drops the full-text indices, in small transactions. Each transaction leaves the indices
+ * consistent, so the process can end after any of them. The database alone determines the next step.
+ */
+export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prepare }) {
   /**
    * True once a check has found all indices, false once it has found none, else undefined. Only this process changes the
    * indices. A write of rows that meets a damaged index invalidates all of them, which deletes the marks.
@@ -90,7 +69,8 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
   }
 
   return {
-    isDue(isWanted) {
+    /** Whether `advance` has more to do than merges outside a purge. This check is quick and writes nothing. */
+    isDue(isWanted: boolean) {
       if (!isAsWanted(isWanted)) return true
       if (!isWanted) return false
       const all = readIndexProgress(db)
@@ -99,15 +79,22 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
         return mark === undefined || isPurgeDue(mark) || mark.indexed_up_to < newestKey(db, index)
       })
     },
+    /** Whether any index exists, complete or not. */
     exists: () => readIndexProgress(db).size > 0,
-    advance(isWanted, mayGoOn) {
+    /**
+     * Does the next piece of work: builds the indices when `isWanted`, else drops them. Call it in a transaction.
+     * @returns false when no work is left
+     * @param mayGoOn called after each batch; the piece ends when it returns false
+     */
+    advance(isWanted: boolean, mayGoOn: () => boolean) {
       if (!isAsWanted(isWanted)) {
         takeStep(db, isWanted)
         return true
       }
       return isWanted && SEARCH_INDICES.some(index => advanceOne(index, mayGoOn))
     },
-    progress() {
+    /** How far the indices are built, in row keys (`_id`) of their source tables, summed over the indices. */
+    progress(): SearchProgress {
       const all = readIndexProgress(db)
       return SEARCH_INDICES.reduce(
         (sum, index) => {
@@ -119,6 +106,11 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
         { done: 0, total: 0 },
       )
     },
+    /**
+     * Makes a purge due for each index that has lost a text because a row was edited or deleted. `advance` then rewrites
+     * these indices without the trigrams of the lost texts. Call it inside a transaction.
+     * @returns whether a purge of any index is due
+     */
     forget() {
       if (!hasTable(db, MARKS)) return false
       prepare(`UPDATE ${MARKS} SET state = 'to be joined' WHERE state LIKE '%outdated'`).run()
@@ -157,7 +149,7 @@ export interface BuildOptions {
   onProgress?: (progress: SearchProgress) => void
 }
 
-export interface Built {
+interface Built {
   /** True when no work is left. */
   complete: boolean
   /** True when there was work to do. */

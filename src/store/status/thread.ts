@@ -5,15 +5,6 @@ import { openSqlite } from '../database/sqlite.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { databaseSizes } from '../disk/disk-space.ts'
 
-/**
- * Runs slow reads without blocking the event loop: a thread reads a large warehouse. Calls during a read, or within
- * `REUSE_MS` after it, share its result.
- */
-export interface ThreadReader<Answer> {
-  /** Undefined when the caller has to read: the warehouse is small, or the thread failed. Never rejects. */
-  read(path: string): Promise<Answer | undefined>
-}
-
 export interface ThreadReaderOptions {
   clock: Clock
   /** Smaller files are read by the caller, which is faster than starting a thread. */
@@ -39,18 +30,19 @@ const REUSE_FACTOR = 20
 
 const LIMITS = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 }
 
-export function createThreadReader<Answer>({
-  clock,
-  largeBytes = LARGE_BYTES,
-  program,
-}: ThreadReaderOptions): ThreadReader<Answer> {
+/**
+ * Runs slow reads without blocking the event loop: a thread reads a large warehouse. Calls during a read, or soon after
+ * it, share its result.
+ */
+export function createThreadReader<Answer>({ clock, largeBytes = LARGE_BYTES, program }: ThreadReaderOptions) {
   const inThread = createCachedReading(
     path => readInThread<Answer>({ path, now: clock.now() }, program),
     clock,
     tookMs => tookMs + Math.max(REUSE_MS, REUSE_FACTOR * tookMs),
   )
   return {
-    read: async path => (databaseSizes(path).bytes < largeBytes ? undefined : inThread(path)),
+    /** Undefined when the caller has to read: the warehouse is small, or the thread failed. Never rejects. */
+    read: async (path: string) => (databaseSizes(path).bytes < largeBytes ? undefined : inThread(path)),
   }
 }
 

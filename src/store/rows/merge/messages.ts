@@ -6,22 +6,7 @@ import type { PurgeQueue } from '../../deletions/purge-queue.ts'
 import { createPartsMerge } from './parts.ts'
 import { createMessageTexts, type MessageCopy, type TextResult } from './texts.ts'
 
-/**
- * Merges the live copies of an e-mail into one row, and chooses the copies whose texts are read next. The result
- * depends on the copies alone, not on the order in which they arrived.
- */
-export interface MessageMerge {
-  /** Which tables are merged, and how. */
-  derivation: Derivation
-  /** Merges these e-mails and the participants of their copies again, and updates the purge queue. */
-  refresh(groups: readonly Group[], now: string): void
-  /** Stores the result of reading the text of a copy. Returns whether anything changed. */
-  applyText(copyId: string, result: TextResult, now: string): boolean
-  /** `text_state` of a copy; undefined when the copy is not stored. */
-  textState(copyId: string): string | undefined
-  /** Makes the text of a copy due again, because the copy was stored again after its deletion. */
-  resetText(copyId: string): void
-}
+export type MessageMerge = ReturnType<typeof createMessageMerge>
 
 /** The copies of one e-mail. */
 export interface Group {
@@ -38,10 +23,11 @@ interface MergedRow {
   [column: string]: string | number | null
 }
 
-export function createMessageMerge(
-  prepare: Prepare,
-  purgeQueue: Pick<PurgeQueue, 'updateMerged'>,
-): MessageMerge {
+/**
+ * Merges the live copies of an e-mail into one row, and chooses the copies whose texts are read next. The result
+ * depends on the copies alone, not on the order in which they arrived.
+ */
+export function createMessageMerge(prepare: Prepare, purgeQueue: Pick<PurgeQueue, 'updateMerged'>) {
   const derivation = declaredMerge()
   const columns = Object.keys(derivation.merge([]))
   const source = quote(derivation.from)
@@ -111,21 +97,26 @@ export function createMessageMerge(
   }
 
   return {
+    /** Which tables are merged, and how. */
     derivation,
-    refresh(groups, now) {
+    /** Merges these e-mails and the participants of their copies again, and updates the purge queue. */
+    refresh(groups: readonly Group[], now: string) {
       const distinct = new Map<string, boolean>()
       for (const { key, isReplaced } of groups) distinct.set(key, isReplaced || distinct.get(key) === true)
       for (const [key, isReplaced] of distinct) refreshOne({ key, isReplaced }, now, true)
       purgeQueue.updateMerged(derivation, distinct.keys())
     },
-    applyText(copyId, result, now) {
+    /** Stores the result of reading the text of a copy. Returns whether anything changed. */
+    applyText(copyId: string, result: TextResult, now: string) {
       const copy = texts.find(copyId)
       if (!copy) return false
       const isChanged = texts.store(copy, result, now)
       const isReplaced = result.state !== 'present'
       return refreshOne({ key: copy.group, isReplaced }, now, false) || isChanged
     },
-    textState: copyId => texts.find(copyId)?.text_state,
+    /** `text_state` of a copy; undefined when the copy is not stored. */
+    textState: (copyId: string) => texts.find(copyId)?.text_state,
+    /** Makes the text of a copy due again, because the copy was stored again after its deletion. */
     resetText: texts.reset,
   }
 }

@@ -5,22 +5,14 @@ import type { Derivation } from '../../../declare/resource.ts'
 import { isRow, placeholders, quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 
+/** `completed`: rows or values were only added. `replaced`: rows or values were changed or removed. */
+export type Difference = 'none' | 'completed' | 'replaced'
+
 /**
  * Merges the child rows (parts) of copies: one row for each key. Each value is that of the first part where it is not
  * null.
  */
-export interface PartsMerge {
-  /** Inserts the parts of a new merged row. @param owners keys of the row's copies, in canonical order */
-  insert(key: string, owners: readonly string[]): void
-  /** Updates the parts of a merged row. Writes only what differs. */
-  refresh(key: string, owners: readonly string[]): Difference
-  remove(key: string): void
-}
-
-/** `completed`: rows or values were only added. `replaced`: rows or values were changed or removed. */
-export type Difference = 'none' | 'completed' | 'replaced'
-
-export function createPartsMerge(prepare: Prepare, { from, into }: Derivation['parts']): PartsMerge {
+export function createPartsMerge(prepare: Prepare, { from, into }: Derivation['parts']) {
   const target = tableNamed(into)
   const [ownKey = '', ...partKey] = target.key.map(quote)
   const values = Object.keys(target.columns)
@@ -48,10 +40,12 @@ export function createPartsMerge(prepare: Prepare, { from, into }: Derivation['p
   const removeAll = prepare(`DELETE FROM ${quote(into)} WHERE ${ownKey} = ?`)
 
   return {
-    insert(key, owners) {
+    /** Inserts the parts of a new merged row. @param owners keys of the row's copies, in canonical order */
+    insert(key: string, owners: readonly string[]) {
       for (const owner of owners) add.run(key, owner)
     },
-    refresh(key, owners) {
+    /** Updates the parts of a merged row. Writes only what differs. */
+    refresh(key: string, owners: readonly string[]): Difference {
       const parts = owners.flatMap(owner => partsOf.all(owner))
       const wanted = mergedParts(parts, partKey.length)
       const present = mergedParts(stored.all(key), partKey.length)
@@ -70,9 +64,7 @@ export function createPartsMerge(prepare: Prepare, { from, into }: Derivation['p
       }
       return change
     },
-    remove(key) {
-      removeAll.run(key)
-    },
+    remove: (key: string) => void removeAll.run(key),
   }
 }
 

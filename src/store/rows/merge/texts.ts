@@ -3,25 +3,6 @@ import type { Derivation, SourceRow } from '../../../declare/resource.ts'
 import { isRow, quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 
-/**
- * The texts of an e-mail. The first copy that names a sender gives the sender of the e-mail. The copies that name no
- * other sender are read in canonical order until one has a text, which becomes the text of the e-mail. Every copy that
- * names another sender is read too, and its text stays in its own row: different senders may use the same Message-ID.
- */
-export interface MessageTexts {
-  find(copyId: string): StoredCopy | undefined
-  /** Stores the result of reading a copy. Returns whether anything changed. */
-  store(copy: StoredCopy, result: TextResult, now: string): boolean
-  /**
-   * Plans which copies are read next, and sets `_text_due` of those copies only. Returns the source and the state of
-   * the merged text, and the text itself when a copy's row has held it so far. Call it before the merged row is
-   * written.
-   */
-  plan(key: string, live: readonly MessageCopy[], from: number | null): MergedText
-  /** Makes the text of a copy due again. */
-  reset(copyId: string): void
-}
-
 export interface MessageCopy extends SourceRow {
   _id: number
   id: string
@@ -35,7 +16,7 @@ type StoredCopy = Pick<MessageCopy, '_id' | 'text_state'> & { group: string }
 
 export type TextResult = { state: 'present'; text: string } | { state: 'empty' | 'gone' }
 
-export interface MergedText {
+interface MergedText {
   /** `_id` of the copy that has the text; null while no text is known. */
   from: number | null
   state: string | null
@@ -48,7 +29,7 @@ export interface CopyText extends Pick<MessageCopy, '_id' | 'text_state' | 'has_
   sender: string | undefined
 }
 
-export interface TextPlan {
+interface TextPlan {
   /** `_id` of the copy whose text is that of the e-mail; null while no text is known. */
   from: number | null
   /** `_id` of the copies to read next. */
@@ -86,11 +67,16 @@ function apartTest(copies: readonly CopyText[]): (copy: CopyText) => boolean {
   return ({ sender }) => sender !== undefined && sender !== first?.sender
 }
 
+/**
+ * The texts of an e-mail. The first copy that names a sender gives the sender of the e-mail. The copies that name no
+ * other sender are read in canonical order until one has a text, which becomes the text of the e-mail. Every copy that
+ * names another sender is read too, and its text stays in its own row: different senders may use the same Message-ID.
+ */
 export function createMessageTexts(
   prepare: Prepare,
   derivation: Derivation,
   liveCopies: (key: string) => MessageCopy[],
-): MessageTexts {
+) {
   const source = quote(derivation.from)
   const target = quote(derivation.into)
   const find = prepare<StoredCopy>(
@@ -131,8 +117,9 @@ export function createMessageTexts(
   }
 
   return {
-    find: copyId => find.get(copyId),
-    store(copy, result, now) {
+    find: (copyId: string) => find.get(copyId),
+    /** Stores the result of reading a copy. Returns whether anything changed. */
+    store(copy: StoredCopy, result: TextResult, now: string) {
       const isNewState = setState.run(result.state, copy._id, result.state).changes > 0
       const copies = withSenders(copy.group, liveCopies(copy.group))
       const isApart = apartTest(copies)
@@ -147,7 +134,12 @@ export function createMessageTexts(
       setTextFrom.run(copy._id, copy.group)
       return isNewState || isNewText
     },
-    plan(key, live, from) {
+    /**
+     * Plans which copies are read next, and sets `_text_due` of those copies only. Returns the source and the state of
+     * the merged text, and the text itself when a copy's row has held it so far. Call it before the merged row is
+     * written.
+     */
+    plan(key: string, live: readonly MessageCopy[], from: number | null): MergedText {
       const plan = planTexts(withSenders(key, live), from)
       let text: string | undefined
       // The copy that the text came from is deleted: its row gets the text back, and keeps it until the row is purged.
@@ -167,7 +159,8 @@ export function createMessageTexts(
       const state = plan.from === null ? (firstState ?? null) : 'present'
       return { from: plan.from, state, ...(text === undefined ? {} : { text }) }
     },
-    reset: copyId => void reset.run(copyId),
+    /** Makes the text of a copy due again. */
+    reset: (copyId: string) => void reset.run(copyId),
   }
 }
 
