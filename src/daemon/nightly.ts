@@ -55,7 +55,7 @@ export async function maintainNightly(
       const due = dueMaintenance(deps, serverTime())
       await work[due]()
       waitMs = WAIT_MS[due]
-      if (dueRebuild(deps) === 'on-disk') endSession()
+      if (dueRebuild(deps) === 'alone') endSession()
     } catch (error) {
       log.warn('Maintenance failed; it is tried again in ten minutes', { error })
       waitMs = RETRY_MS

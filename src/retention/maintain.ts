@@ -16,7 +16,7 @@ import {
   clockTrust,
   instantOf,
   isMissed,
-  ON_DISK_UP_TO_BYTES,
+  REBUILT_UP_TO_BYTES,
   type Rebuild,
   rebuildFor,
 } from './what-to-remove.ts'
@@ -154,24 +154,24 @@ export async function maintain(deps: MaintainDeps): Promise<void> {
  * Removes the remains of purged content from the database's files. Remains in the `-wal` stay while a reader's
  * transaction needs that file.
  */
-export async function clean({ store, clock, log }: MaintainDeps): Promise<void> {
+export async function clean({ store, clock, log, signal }: MaintainDeps): Promise<void> {
   const rebuild = dueRebuild({ store, clock })
-  await store.purger.clean({ rebuild: rebuild === 'in-memory' ? rebuild : 'none' })
+  await store.purger.clean(rebuild === 'now' ? { rebuild: true, signal } : { rebuild: false })
   const { inLog, inFile, bytes } = store.purger.remains()
   const path = store.db.name
   const inWal = inLog ? 'a program reads an older state of the database' : undefined
   await reportRemains({ store, log }, { place: 'wal', path: `${path}-wal`, reason: inWal })
-  // `rebuildLarge` reports on a file that is rebuilt on disk.
-  if (inFile && rebuild !== 'in-memory' && bytes <= ON_DISK_UP_TO_BYTES) return
-  const reason = rebuild === 'in-memory' ? REBUILD_FAILED : TOO_LARGE
+  // `rebuildLarge` reports on a file that it rebuilds.
+  if (inFile && rebuild !== 'now' && bytes <= REBUILT_UP_TO_BYTES) return
+  const reason = rebuild === 'now' ? REBUILD_FAILED : TOO_LARGE
   await reportRemains({ store, log }, { place: 'free space', path, reason: inFile ? reason : undefined })
 }
 
 const REBUILD_FAILED =
   'the rebuild failed: another program may hold the write lock of the database, or a limit on memory or file sizes is too low'
-const TOO_LARGE = `the file is larger than ${ON_DISK_UP_TO_BYTES / 1024 ** 3} GiB and is not rebuilt, since a rebuild blocks all writes`
+const TOO_LARGE = `the file is larger than ${REBUILT_UP_TO_BYTES / 1024 ** 3} GiB and is not rebuilt, since a rebuild blocks all writes`
 
-/** The rebuild that is due for the database file. `on-disk` may only run while no session or backfill reads the API. */
+/** The rebuild that is due for the database file. `alone` may only run while no session or backfill reads the API. */
 export function dueRebuild({ store, clock }: Pick<MaintainDeps, 'store' | 'clock'>): Rebuild {
   const remains = store.purger.remains()
   if (!remains.inFile) return 'none'
@@ -200,7 +200,7 @@ export async function rebuildLarge(
   { store, clock, log, signal }: MaintainDeps,
   { onStart, freeBytes = freeOnSlowDisk }: RebuildOptions = {},
 ): Promise<void> {
-  if (dueRebuild({ store, clock }) !== 'on-disk') return
+  if (dueRebuild({ store, clock }) !== 'alone') return
   const began = clock.elapsed()
   const { bytes } = store.purger.remains()
   await store.transaction(() => store.state.setMeta(META.rebuildTriedAt, isoInstant(clock.now())))
@@ -212,7 +212,7 @@ export async function rebuildLarge(
     })
     await onStart?.()
   }
-  const rebuilt = await store.purger.clean(isRoomy ? { rebuild: 'on-disk', signal } : { rebuild: 'none' })
+  const rebuilt = await store.purger.clean(isRoomy ? { rebuild: true, signal } : { rebuild: false })
   const path = store.db.name
   const fields = { path, duration_ms: Math.round(clock.elapsed() - began), bytes }
   const reason = failureOf({ isRoomy, isStopped: signal.aborted })

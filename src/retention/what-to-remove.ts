@@ -151,30 +151,30 @@ function isPossible(at: number, { maintainedAt = 0 }: Copy, now: number): boolea
   return at <= now + TOLERANCE_MS && at >= maintainedAt - TOLERANCE_MS
 }
 
-/** How the database file is rebuilt, so that its free space holds no remains of purged content. */
+/** When the database file is rebuilt, so that its free space holds no remains of purged content. */
 export type Rebuild =
-  /** In memory and at once. It takes a moment. */
-  | 'in-memory'
-  /** On the disk, between two sessions or at the end of a backfill, since it blocks all writes. */
-  | 'on-disk'
+  /** At once. It takes a moment. */
+  | 'now'
+  /** Between two sessions or at the end of a backfill, since it blocks all writes. */
+  | 'alone'
   | 'none'
 
-export interface RebuildState {
+interface RebuildState {
   /** Size of the database. */
   bytes: number
-  /** When a rebuild on the disk was last started, in ms since the epoch. */
+  /** When a rebuild of a large file was last started, in ms since the epoch. */
   triedAt: number | undefined
   now: number
 }
 
-const IN_MEMORY_UP_TO_BYTES = 32 * 1024 ** 2
+const AT_ONCE_UP_TO_BYTES = 32 * 1024 ** 2
 /** A rebuild of a larger file would block all writes for many minutes. */
-export const ON_DISK_UP_TO_BYTES = 8 * 1024 ** 3
-const ON_DISK_EVERY_MS = 7 * DAY_MS
+export const REBUILT_UP_TO_BYTES = 8 * 1024 ** 3
+const ALONE_EVERY_MS = 7 * DAY_MS
 
 /** The rebuild of a file that holds remains of purged content. */
 export function rebuildFor({ bytes, triedAt, now }: RebuildState): Rebuild {
-  if (bytes <= IN_MEMORY_UP_TO_BYTES) return 'in-memory'
-  const isRecent = triedAt !== undefined && triedAt <= now && now - triedAt < ON_DISK_EVERY_MS
-  return bytes > ON_DISK_UP_TO_BYTES || isRecent ? 'none' : 'on-disk'
+  if (bytes <= AT_ONCE_UP_TO_BYTES) return 'now'
+  const isRecent = triedAt !== undefined && triedAt <= now && now - triedAt < ALONE_EVERY_MS
+  return bytes > REBUILT_UP_TO_BYTES || isRecent ? 'none' : 'alone'
 }

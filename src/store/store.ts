@@ -12,7 +12,7 @@ import { closeDatabase, closeKeepingWal, closeMovedDatabase } from './database/c
 import type { Prepare, Sqlite } from './database/sqlite-types.ts'
 import { statementCache } from './database/statements.ts'
 import { createTransaction, type Transaction, whileBusy } from './database/transaction.ts'
-import { type Checkpoints, createCheckpoints, type FileWork } from './database/wal-checkpoints.ts'
+import { type Checkpoints, createCheckpoints } from './database/wal-checkpoints.ts'
 import { createPurger } from './deletions/purge.ts'
 import { createPurgeQueue } from './deletions/purge-queue.ts'
 import { createSuspicions } from './deletions/suspicions.ts'
@@ -22,7 +22,7 @@ import { createRequests } from './file/handed-over.ts'
 import { type HeldLock, lockDatabase } from './file/lock.ts'
 import type { ModeChange } from './file/open.ts'
 import { createWorkspaceRecorder, type WantedWorkspace } from './file/workspace.ts'
-import { createMaintenance, rebuildOnDisk } from './maintenance/maintenance.ts'
+import { createMaintenance, rebuildFile } from './maintenance/maintenance.ts'
 import { type LeftOut, writeError } from './migrations/foreign-objects.ts'
 import type { Upgrade } from './migrations/migrate.ts'
 import { openWarehouse } from './open-warehouse.ts'
@@ -220,7 +220,7 @@ function createStore({
   commit: Transaction
   changes: NotedChanges
   crmTables: CrmTables
-  checkpoints: Pick<Checkpoints, 'schedule'>
+  checkpoints: Pick<Checkpoints, 'ask'>
   workspace: WantedWorkspace | undefined
 }) {
   const freshness = createFreshness()
@@ -233,9 +233,9 @@ function createStore({
   const stored = createStoredRows(prepare)
   const segments = createSegments(prepare)
   const claim = createWorkspaceRecorder(state, workspace)
-  const work = (what: FileWork): Promise<boolean> => {
-    const done = checkpoints.schedule(what)
-    // The work runs after the next commit, even an empty or failed one.
+  const checkpoint = (): Promise<void> => {
+    const done = checkpoints.ask()
+    // It runs after the next commit, even an empty or failed one.
     commit(() => undefined).catch(() => undefined)
     return done
   }
@@ -295,8 +295,8 @@ function createStore({
       prepare,
       state,
       transaction: commit,
-      work,
-      rebuildOnDisk: signal => rebuildOnDisk(db.name, signal),
+      checkpoint,
+      rebuild: signal => rebuildFile(db, signal),
     }),
     reports: createReports({ db, prepare, clock, changes, transaction: commit, commits: commit.commits }),
     crmTables,

@@ -96,7 +96,7 @@ test('the next maintenance removes edited texts from every byte of the files, on
   putMessage(store, { id: 'a', subject: 'Kept', text: 'Plain' })
   say(store, 'm', ['Plain', 'and more'])
   await build(store)
-  await store.purger.clean({ rebuild: 'in-memory' })
+  await store.purger.clean({ rebuild: true, signal: new AbortController().signal })
   expect(left()).toEqual(traces)
   const reader = openSqlite(store.path, { readonly: true })
   reader.exec('BEGIN; SELECT count(*) FROM messages')

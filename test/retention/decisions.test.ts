@@ -9,7 +9,7 @@ import {
   type Fate,
   fatesOf,
   isMissed,
-  ON_DISK_UP_TO_BYTES,
+  REBUILT_UP_TO_BYTES,
   rebuildFor,
 } from '../../src/retention/what-to-remove.ts'
 
@@ -239,13 +239,13 @@ describe('the copies that parley has made', () => {
 describe('a database that may contain remains of purged content', () => {
   const MB = 1024 ** 2
   test.each([
-    ['is small', 32 * MB, undefined, 'in-memory'],
-    ['is small and was tried a moment ago', MB, NOW, 'in-memory'],
-    ['is large', 33 * MB, undefined, 'on-disk'],
-    ['is large and was last tried a week ago', 33 * MB, daysAgo(7), 'on-disk'],
+    ['is small', 32 * MB, undefined, 'now'],
+    ['is small and was tried a moment ago', MB, NOW, 'now'],
+    ['is large', 33 * MB, undefined, 'alone'],
+    ['is large and was last tried a week ago', 33 * MB, daysAgo(7), 'alone'],
     ['is large and was tried this week', 33 * MB, daysAgo(6), 'none'],
-    ['is large and was tried in the future, under a wrong clock', 33 * MB, daysAgo(-6), 'on-disk'],
-    ['is too large for any rewrite', ON_DISK_UP_TO_BYTES + 1, undefined, 'none'],
+    ['is large and was tried in the future, under a wrong clock', 33 * MB, daysAgo(-6), 'alone'],
+    ['is too large for any rewrite', REBUILT_UP_TO_BYTES + 1, undefined, 'none'],
   ] as const)('a database that %s is rebuilt as it should be', (_, bytes, triedAt, rebuild) => {
     expect(rebuildFor({ bytes, triedAt, now: NOW })).toBe(rebuild)
   })

@@ -11,7 +11,7 @@ import {
   rebuildLarge,
 } from '../../src/retention/maintain.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
-import { rebuildOnDisk } from '../../src/store/maintenance/maintenance.ts'
+import { rebuildFile } from '../../src/store/maintenance/maintenance.ts'
 import { readStatusReport } from '../../src/store/status/report.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
@@ -302,7 +302,7 @@ describe('a purge that is not complete', () => {
 })
 
 describe('a large file that may contain remains', () => {
-  /** More than an in-memory rewrite takes. */
+  /** Larger than a file that is rewritten at once. */
   async function largeWorld() {
     const world = await worldOf([31])
     const { store, run } = world
@@ -328,8 +328,8 @@ describe('a large file that may contain remains', () => {
     })
     expect(dueRebuild({ store, clock })).toBe('none')
     await clock.advance(7 * DAY)
-    expect(dueRebuild({ store, clock })).toBe('on-disk')
-    expect(await rebuildOnDisk(store.path, new AbortController().signal, REBUILD_PROGRAM)).toBe(true)
+    expect(dueRebuild({ store, clock })).toBe('alone')
+    expect(await rebuildFile(store.db, new AbortController().signal, REBUILD_PROGRAM)).toBe(true)
     expect(store.column('PRAGMA integrity_check')).toEqual(['ok'])
   })
 
@@ -341,7 +341,7 @@ describe('a large file that may contain remains', () => {
 
   test('a stopped rewrite leaves the file as it was', async () => {
     const { store } = await largeWorld()
-    expect(await rebuildOnDisk(store.path, AbortSignal.abort(), REBUILD_PROGRAM)).toBe(false)
+    expect(await rebuildFile(store.db, AbortSignal.abort(), REBUILD_PROGRAM)).toBe(false)
     expect(store.column('PRAGMA integrity_check')).toEqual(['ok'])
   })
 })

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { closeDatabase } from '../../src/store/database/connections.ts'
-import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { createTransaction } from '../../src/store/database/transaction.ts'
 import {
@@ -204,66 +203,31 @@ describe('a checkpoint in its thread', () => {
   })
 })
 
-describe('a rebuild of the whole file', () => {
-  const freePages = ({ db }: Writer) => db.pragma('freelist_count', { simple: true })
-
-  /** A database with free pages. */
-  async function worn(options: CheckpointOptions = {}): Promise<Writer> {
+describe('a checkpoint that was asked for', () => {
+  /** A database of which nothing would be moved without being asked for. */
+  async function asking(options: CheckpointOptions = {}): Promise<Writer> {
     const writer = writerAt({ pages: 1_000_000, ...options })
     await writer.add(1000)
-    writer.db.exec('DELETE FROM filled WHERE id > 10')
-    expect(freePages(writer)).toBeGreaterThan(50)
     return writer
   }
 
-  /** Rebuilds the file after the next commit. */
-  async function rebuilt({ checkpoints, add }: Writer): Promise<boolean> {
-    const done = checkpoints.schedule('rebuild')
-    await add(1)
-    return done
-  }
+  test.each([['works', PROGRAM] as const, ...Object.entries(BROKEN)])(
+    'it runs after the next commit when the thread %s',
+    async (_, used) => {
+      const { db, checkpoints, add } = await asking({ program: used })
+      const done = checkpoints.ask()
+      await add(1)
+      await done
+      const { log, checkpointed } = stateOf(db)
+      expect(checkpointed).toBe(log)
+    },
+  )
 
-  test('a rebuild is done by the thread and complete when it answers', async () => {
-    const writer = await worn()
-    expect(await rebuilt(writer)).toBe(true)
-    expect([freePages(writer), writer.rowsFound()]).toEqual([0, 11])
-    const { log, checkpointed } = stateOf(writer.db)
-    expect(checkpointed).toBe(log)
-  })
-
-  test('a rebuild is not repeated on the event loop when the thread has answered', async () => {
-    const writer = await worn({
-      program: program(
-        `${PARENT} parentPort.on('message', work => parentPort.postMessage(work === 'rebuild'))`,
-      ),
-    })
-    expect(await rebuilt(writer)).toBe(true)
-    expect(freePages(writer)).toBeGreaterThan(50)
-  })
-
-  test.each(Object.entries(BROKEN))('a rebuild is done when the thread %s', async (_, broken) => {
-    const writer = await worn({ program: broken })
-    expect(await rebuilt(writer)).toBe(true)
-    expect(freePages(writer)).toBe(0)
-  })
-
-  test('a rebuild is not done while another process writes', async () => {
-    const writer = await worn()
-    const stranger = openSqlite(writer.path)
-    onTestFinished(() => void stranger.close())
-    stranger.exec('BEGIN IMMEDIATE')
-    const done = writer.checkpoints.schedule('rebuild')
-    await writer.checkpoints.run()
-    expect(await done).toBe(false)
-    stranger.exec('ROLLBACK')
-    expect(await rebuilt(writer)).toBe(true)
-  })
-
-  test('a rebuild is not done when the database is closed first', async () => {
-    const writer = await worn()
-    const done = writer.checkpoints.schedule('rebuild')
-    writer.checkpoints.close()
-    expect(await done).toBe(false)
+  test('it settles when the database is closed first', async () => {
+    const { checkpoints } = await asking()
+    const done = checkpoints.ask()
+    checkpoints.close()
+    await done
   })
 })
 

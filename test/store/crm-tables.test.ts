@@ -501,7 +501,7 @@ test('purged content leaves the typed tables, their views and the dictionary too
     { id: 'a', name: null, owner_id: null },
   ])
   expect(compareTypedTables(store.db)).toEqual([])
-  await store.purger.clean({ rebuild: 'in-memory' })
+  await store.purger.clean({ rebuild: true, signal: new AbortController().signal })
   store.close()
   const bytes = ['', '-wal', '-shm'].map(end => readFileSync(`${store.path}${end}`, 'latin1')).join('')
   expect(bytes.match(/mark-\w+/g)).toBe(null)

@@ -1,9 +1,11 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { resourceNamed, TABLES } from '../../src/catalog/catalog.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { createPurgeQueue } from '../../src/store/deletions/purge-queue.ts'
 import { openDatabase } from '../../src/store/file/open.ts'
+import { rebuildFile } from '../../src/store/maintenance/maintenance.ts'
 import { newFolder, openAt, type TemporaryStore, temporaryStore, withShortcuts } from './temporary-store.ts'
 import {
   createMarker,
@@ -59,7 +61,7 @@ describe('the content of deleted rows', () => {
     const kept = new Set(before.filter(({ place }) => !isContentAt(place)).map(({ marker }) => marker))
     const gone = new Set(before.map(({ marker }) => marker).filter(marker => !kept.has(marker)))
     expect(purge(store).more).toBe(false)
-    expect(await store.purger.clean({ rebuild: 'none' })).toBe(false)
+    expect(await store.purger.clean({ rebuild: false })).toBe(false)
     expect(store.purger.remains().inLog).toBe(false)
     store.close()
     const left = markersInFiles(path)
@@ -76,12 +78,20 @@ describe('the content of deleted rows', () => {
     purge(store)
     const after = new Set(storedMarkers(store).map(({ marker }) => marker))
     const gone = before.map(({ marker }) => marker).filter(marker => !after.has(marker))
-    expect(await store.purger.clean({ rebuild: 'in-memory' })).toBe(true)
+    expect(await store.purger.clean({ rebuild: true, signal: new AbortController().signal })).toBe(true)
     expect(store.purger.remains().inLog).toBe(false)
     store.close()
     const left = markersInFiles(path)
     expect(gone.length).toBeGreaterThan(1000)
     expect(gone.filter(marker => left.has(marker))).toEqual([])
+  })
+
+  test('the file is not rebuilt while another program writes', async () => {
+    const { path, store } = openWorlds(1)
+    const other = openSqlite(path)
+    onTestFinished(() => void other.close())
+    other.exec('BEGIN IMMEDIATE')
+    expect(await rebuildFile(store.db, new AbortController().signal)).toBe(false)
   })
 
   test('purged content is not in pages that were freed before its deletion', async () => {
@@ -95,7 +105,7 @@ describe('the content of deleted rows', () => {
     for (const attendees of [200, 3, 100]) store.put('meetings', [meeting(attendees)])
     const last = new Set(storedMarkers(store).map(({ marker }) => marker))
     expect(last.size).toBe(101)
-    await store.purger.clean({ rebuild: 'none' })
+    await store.purger.clean({ rebuild: false })
     store.close()
     expect(markersInFiles(path)).toEqual(last)
   })
@@ -109,7 +119,7 @@ describe('the content of deleted rows', () => {
     expect(store.column('SELECT count(*) > 0 FROM sqlite_stat4')).toEqual([1])
     store.tombstone('meetings', [['m']], DELETED_AT)
     purge(store)
-    await store.purger.clean({ rebuild: 'none' })
+    await store.purger.clean({ rebuild: false })
     store.close()
     expect(markersInFiles(path)).toEqual(new Set())
   })
@@ -129,12 +139,12 @@ describe('the content of deleted rows', () => {
       if (readsNewest) hold()
       // Longer than any test may take.
       store.db.pragma('busy_timeout = 1500000')
-      await store.purger.clean({ rebuild: 'none' })
+      await store.purger.clean({ rebuild: false })
       expect(store.db.pragma('busy_timeout', { simple: true })).toBe(1_500_000)
       expect(store.purger.remains().inLog).toBe(true)
       expect(statSync(`${path}-wal`).size).toBeGreaterThan(0)
       reader.close()
-      await store.purger.clean({ rebuild: 'none' })
+      await store.purger.clean({ rebuild: false })
       expect(store.purger.remains().inLog).toBe(false)
       store.close()
     },
@@ -161,10 +171,10 @@ test('the purge records in its transaction which files of SQLite still hold cont
   const reader = openDatabase({ path, readonly: true })
   reader.exec('BEGIN; SELECT count(*) FROM members')
   store.put('members', [{ id: 'later' }])
-  await store.purger.clean({ rebuild: 'in-memory' })
+  await store.purger.clean({ rebuild: true, signal: new AbortController().signal })
   expect(remains()).toEqual({ inLog: true, inFile: false })
   reader.close()
-  await store.purger.clean({ rebuild: 'none' })
+  await store.purger.clean({ rebuild: false })
   expect(remains()).toEqual({ inLog: false, inFile: false })
   store.close()
 })

@@ -179,7 +179,7 @@ describe('reads that are repeated', () => {
             now: '2026-02-10T00:00:00.000Z',
           }),
         )
-        expect(await store.purger.clean({ rebuild: 'in-memory' })).toBe(true)
+        expect(await store.purger.clean({ rebuild: true, signal: new AbortController().signal })).toBe(true)
         store.maintenance.optimize()
         store.close()
         await until(reading.count, count => count > before + 5)

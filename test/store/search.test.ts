@@ -547,7 +547,7 @@ describe('content that was purged', () => {
     })()
     await build(store)
     expect(tracesIn(blocksOf(store))).toEqual([])
-    expect(await store.purger.clean({ rebuild: 'none' })).toBe(false)
+    expect(await store.purger.clean({ rebuild: false })).toBe(false)
     expect(store.purger.remains().inLog).toBe(false)
     expect(tracesIn(inFile(store))).toEqual([])
     expect(inIndex(store, 'search_meetings', 'udg')).toHaveLength(250)

@@ -2,29 +2,7 @@ import { Worker } from 'node:worker_threads'
 import type { Sqlite } from './sqlite-types.ts'
 import { onlyRow } from './statements.ts'
 
-/**
- * Checkpoints move the content of the WAL into the database. On the event loop, a checkpoint would block everything
- * while the disk writes tens of megabytes, so a thread with a separate connection runs it. The writer waits meanwhile.
- * If the writer went on, no checkpoint would reach the end of the WAL. SQLite could then never reuse the WAL, which
- * would grow without limit.
- */
-export interface Checkpoints {
-  /** Called after each commit; takes about a microsecond. */
-  isDue(): boolean
-  /**
-   * Runs the oldest scheduled work, or a checkpoint when none is scheduled. Never rejects: what a checkpoint could not
-   * move stays in the WAL for the next one.
-   */
-  run(): Promise<void>
-  /**
-   * Runs this work after the next commit instead of a checkpoint. Resolves to whether the work was done; never rejects.
-   */
-  schedule(work: FileWork): Promise<boolean>
-  /** Settles the scheduled work as not done. */
-  abandon(): void
-  /** Call before closing the connection. Waits for running work and starts no more. */
-  close(): void
-}
+export type Checkpoints = ReturnType<typeof createCheckpoints>
 
 export interface CheckpointOptions {
   /** A checkpoint is due when the WAL holds this many pages that are not in the database yet. */
@@ -57,7 +35,13 @@ const CLOSE_PATIENCE_MS = 30_000
 /** The thread needs very little heap; SQLite allocates outside of it. */
 const LIMITS = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 }
 
-export function createCheckpoints(db: Sqlite, options: CheckpointOptions = {}): Checkpoints {
+/**
+ * Checkpoints move the content of the WAL into the database. On the event loop, a checkpoint would block everything
+ * while the disk writes tens of megabytes, so a thread with a separate connection runs it. The writer waits meanwhile.
+ * If the writer went on, no checkpoint would reach the end of the WAL. SQLite could then never reuse the WAL, which
+ * would grow without limit.
+ */
+export function createCheckpoints(db: Sqlite, options: CheckpointOptions = {}) {
   const { pages = PAGES, program = PROGRAM, onHeld } = options
   // SQLite would otherwise run checkpoints inside commits, on the event loop.
   db.pragma('wal_autocheckpoint = 0')
@@ -65,7 +49,7 @@ export function createCheckpoints(db: Sqlite, options: CheckpointOptions = {}): 
   const thread = createThread(db.name, program)
   let dueAt = pages
   let isHeld = false
-  let scheduled: ScheduledWork[] = []
+  let asked: (() => void)[] = []
 
   /** Pages of the WAL that are not in the database yet. 0 when SQLite fails; the next commit tries again. */
   const pendingPages = (): number => {
@@ -77,59 +61,48 @@ export function createCheckpoints(db: Sqlite, options: CheckpointOptions = {}): 
     }
   }
 
-  const abandon = () => {
-    for (const { resolve } of scheduled) resolve(false)
-    scheduled = []
+  const settleAsked = () => {
+    for (const resolve of asked) resolve()
+    asked = []
   }
 
   return {
-    isDue: () => scheduled.length > 0 || pendingPages() >= dueAt,
+    /** Called after each commit; takes about a microsecond. */
+    isDue: () => asked.length > 0 || pendingPages() >= dueAt,
+    /** Never rejects: what a checkpoint could not move stays in the WAL for the next one. */
     async run() {
-      const [first, ...others] = scheduled
-      scheduled = others
-      const work = first?.work ?? 'move'
-      const wasDone = (await thread.run(work)) || tryOnThisThread(db, work)
+      if (!(await thread.run())) tryOnThisThread(db)
       // A reader or a full disk can keep pages in the WAL. Another try follows `pages` pages later, not at each commit.
       const pending = pendingPages()
       dueAt = pending + pages
       const wasHeld = isHeld
       isHeld = pending >= pages * HELD_CHECKPOINTS
       if (isHeld && !wasHeld) onHeld?.(pending * Number(db.pragma('page_size', { simple: true })))
-      first?.resolve(wasDone)
+      settleAsked()
     },
-    schedule: work => new Promise(resolve => scheduled.push({ work, resolve })),
-    abandon,
+    /** Asks for a checkpoint after the next commit. Resolves when it has ended; never rejects. */
+    ask: () => new Promise<void>(resolve => asked.push(resolve)),
+    /** Settles the checkpoints that were asked for, without running one. */
+    abandon: settleAsked,
+    /** Call before closing the connection. Waits for a running checkpoint and starts no more. */
     close() {
       thread.close()
-      abandon()
+      settleAsked()
     },
   }
 }
 
-interface ScheduledWork {
-  work: FileWork
-  resolve(wasDone: boolean): void
-}
-
-/** The fallback when the thread cannot do the work. It blocks the event loop. */
-function tryOnThisThread(db: Sqlite, work: FileWork): boolean {
+/** The fallback when the thread cannot run a checkpoint. It blocks the event loop. */
+function tryOnThisThread(db: Sqlite): void {
   try {
-    for (const sql of FILE_WORK[work]) db.exec(sql)
-    return true
+    db.exec(CHECKPOINT)
   } catch {
     // On a full disk nothing is lost: the content stays in the WAL, and the next commit reports the error.
-    return false
   }
-}
-
-interface Thread {
-  /** Resolves to false when the caller has to do the work itself; never rejects. */
-  run(work: FileWork): Promise<boolean>
-  close(): void
 }
 
 /** The thread starts with the first checkpoint, so a short process runs without it. */
-function createThread(path: string, program: URL): Thread {
+function createThread(path: string, program: URL) {
   const shared = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
   const state = new Int32Array(shared)
   let worker: Worker | undefined
@@ -157,8 +130,9 @@ function createThread(path: string, program: URL): Thread {
   }
 
   return {
-    run: work =>
-      new Promise(resolve => {
+    /** Resolves to false when the caller has to run the checkpoint itself; never rejects. */
+    run: () =>
+      new Promise<boolean>(resolve => {
         if (isUnavailable) return resolve(false)
         resolveRun = resolve
         try {
@@ -168,7 +142,7 @@ function createThread(path: string, program: URL): Thread {
         }
         Atomics.store(state, 0, ORDER_STATE.given)
         worker.ref()
-        worker.postMessage(work)
+        worker.postMessage(null)
       }),
     close() {
       isUnavailable = true
@@ -183,7 +157,7 @@ function createThread(path: string, program: URL): Thread {
   }
 }
 
-/** `workerData` of the checkpoint thread. Each message is a FileWork; the answer says whether the work was done. */
+/** `workerData` of the checkpoint thread. Each message asks for a checkpoint; the answer says whether it succeeded. */
 export interface CheckpointWorkerData {
   /** Path of the database. */
   path: string
@@ -192,18 +166,11 @@ export interface CheckpointWorkerData {
 }
 
 /**
- * An order is one FileWork that the writer posts to the checkpoint thread. Its states:
- * none → given (the writer posts it) → taken (the thread begins the work) → none (the thread has ended the work).
+ * An order is one checkpoint that the writer asks the thread for. Its states:
+ * none → given (the writer posts it) → taken (the thread begins) → none (the thread has ended).
  * The writer may withdraw an order that is given (→ none), but must wait for the end of an order that is taken.
  */
 export const ORDER_STATE = { none: 0, given: 1, taken: 2 } as const
 
-/** Work on the whole file for the checkpoint thread, as SQL statements. */
-export const FILE_WORK = {
-  /** Moves the content of the WAL into the database as far as readers permit. */
-  move: ['PRAGMA wal_checkpoint(PASSIVE)'],
-  /** Rewrites the whole database. Needs as much memory as the database is large. */
-  rebuild: ['VACUUM', 'PRAGMA wal_checkpoint(PASSIVE)'],
-} as const
-
-export type FileWork = keyof typeof FILE_WORK
+/** Moves the content of the WAL into the database as far as readers permit. */
+export const CHECKPOINT = 'PRAGMA wal_checkpoint(PASSIVE)'

@@ -7,7 +7,6 @@ import { hasTable } from '../database/existing-tables.ts'
 import { isRow, quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { withoutWaiting } from '../database/transaction.ts'
-import type { FileWork } from '../database/wal-checkpoints.ts'
 import { databaseBytes } from '../database/whole-copy.ts'
 import { blankVersions, versionContents } from '../reporting/version-content.ts'
 import { META } from '../sync/meta.ts'
@@ -22,8 +21,8 @@ interface PurgeOptions {
   onUnknown?: (table: string) => void
 }
 
-/** The signal ends a rebuild on disk. The file is then unchanged. */
-type CleanOptions = { rebuild: 'in-memory' | 'none' } | { rebuild: 'on-disk'; signal: AbortSignal }
+/** The signal ends a rebuild. The file is then unchanged. */
+type CleanOptions = { rebuild: false } | { rebuild: true; signal: AbortSignal }
 
 type Noted = Pick<RowOf<typeof PURGE_TABLE>, 'table_name' | 'scope' | 'key'>
 
@@ -32,14 +31,14 @@ interface PurgerDeps {
   prepare: Prepare
   state: Pick<State, 'meta' | 'setMeta' | 'forgetMeta'>
   transaction(work: () => void): Promise<void>
-  /** Does this work off the event loop. Resolves to false when the work was not done. */
-  work(what: FileWork): Promise<boolean>
-  /** Rebuilds the file on its disk. Resolves to false when the file was not rebuilt. */
-  rebuildOnDisk(signal: AbortSignal): Promise<boolean>
+  /** Runs a checkpoint off the event loop. */
+  checkpoint(): Promise<void>
+  /** Resolves to false when the file was not rebuilt. */
+  rebuild(signal: AbortSignal): Promise<boolean>
 }
 
 /** Removes the content of rows that were deleted or withheld earlier. Their keys, times, states and numbers stay. */
-export function createPurger({ db, prepare, state, transaction, work, rebuildOnDisk }: PurgerDeps) {
+export function createPurger({ db, prepare, state, transaction, checkpoint, rebuild }: PurgerDeps) {
   const noted = prepare<Noted>(
     `SELECT table_name, scope, key FROM sync_purge_queue WHERE withdrawn_at < ? ORDER BY withdrawn_at LIMIT +?`,
   )
@@ -74,10 +73,6 @@ export function createPurger({ db, prepare, state, transaction, work, rebuildOnD
   const notePurged = (now: string) => {
     state.setMeta(META.purgedAt, now)
     noteRemains(now)
-  }
-  const isRebuilt = async (options: CleanOptions): Promise<boolean> => {
-    if (options.rebuild === 'on-disk') return rebuildOnDisk(options.signal)
-    return options.rebuild === 'in-memory' && (await work('rebuild'))
   }
 
   return {
@@ -117,13 +112,14 @@ export function createPurger({ db, prepare, state, transaction, work, rebuildOnD
     /**
      * Removes purged content from SQLite's files. Call it outside a transaction, after the last batch. SQLite leaves
      * copies behind when it moves rows between pages, and purging does not reach these copies. A rebuild writes the whole
-     * file again without them; no other process may write meanwhile. `in-memory` needs as much memory as the file is
-     * large, `on-disk` about twice as much free space on the disk. Resolves to whether the file was rebuilt.
+     * file again without them; nothing can be written meanwhile. Resolves to whether the file was rebuilt.
      */
     async clean(options: CleanOptions) {
       forgetSamples(db)
-      const rebuilt = await isRebuilt(options)
-      await work('move')
+      // The rebuild opens the database by name. This commit fails if the file was moved or replaced.
+      if (options.rebuild) await transaction(() => undefined)
+      const rebuilt = options.rebuild && (await rebuild(options.signal))
+      await checkpoint()
       const isLogCleared = clearLog(db)
       await transaction(() => {
         if (rebuilt) state.forgetMeta(META.fileHoldsPieces)

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { feedNamed, ITEM_FEEDS } from '../../catalog/feeds.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
@@ -187,20 +188,19 @@ export interface RebuildInput {
 const PROGRAM = new URL('./rebuild-worker.js', import.meta.url)
 
 /**
- * Rewrites the whole database (VACUUM) in a child process, for `clean` in `store/deletions/purge.ts`. The temporary
- * file is in the folder of the database, so the database may be larger than the memory or /tmp. That folder needs free
- * space of about twice the size of the database. No other process may write meanwhile.
+ * Rewrites the whole database (VACUUM) in a child process; from sources, on this thread. The temporary file is in the
+ * folder of the database, so the database may be larger than the memory or /tmp. That folder needs free space of about
+ * twice the size of the database. No other process may write meanwhile.
  * @returns false when the rebuild failed or the signal aborted it; the database is then unchanged
  */
-export async function rebuildOnDisk(
-  database: string,
-  signal: AbortSignal,
-  program = PROGRAM,
-): Promise<boolean> {
-  const input: RebuildInput = { database }
-  const env = { SQLITE_TMPDIR: dirname(database) }
+export async function rebuildFile(db: Sqlite, signal: AbortSignal, program = PROGRAM): Promise<boolean> {
+  const input: RebuildInput = { database: db.name }
+  const env = { SQLITE_TMPDIR: dirname(db.name) }
   try {
-    return await runProgram<boolean>({ program, input, env, signal, noAnswerError: how => new Error(how) })
+    if (existsSync(program))
+      return await runProgram<boolean>({ program, input, env, signal, noAnswerError: how => new Error(how) })
+    db.exec('VACUUM')
+    return true
   } catch {
     return false
   }
