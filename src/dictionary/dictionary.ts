@@ -1,3 +1,5 @@
+import type { RowOf } from '../catalog/bookkeeping/table-declaration.ts'
+import type { DICTIONARY_TABLE } from '../catalog/bookkeeping/tables.ts'
 import { CONVENIENCE_VIEWS } from './convenience-views.ts'
 import { type DescribedTable, meaning } from './described-table.ts'
 import { REPORT_TABLES } from './report-tables.ts'
@@ -24,31 +26,20 @@ export function describedTable(name: string): DescribedTable | undefined {
   return BY_NAME.get(name)
 }
 
-/** A row of `data_dictionary`, in the order of its columns. */
-export type DictionaryRow = readonly [
-  table: string,
-  column: string,
-  position: number,
-  type: string,
-  nullMeaning: string,
-  description: string,
-  source: string | null,
-  unit: string | null,
-  example: string | null,
-  valueOnDelete: string | null,
-]
+/** A row of `data_dictionary`. */
+export type DictionaryRow = RowOf<typeof DICTIONARY_TABLE>
 
 export function dictionaryRows({ name, columns }: DescribedTable): DictionaryRow[] {
-  return columns.map((column, position) => [
-    name,
-    column.name,
+  return columns.map((column, position) => ({
+    table_name: name,
+    column_name: column.name,
     position,
-    column.kind,
-    column.nullMeaning,
-    meaning(column),
-    column.source,
-    column.unit,
-    column.example,
-    column.onDelete,
-  ])
+    type: column.kind,
+    null_meaning: column.nullMeaning,
+    description: meaning(column),
+    source_field: column.source,
+    unit: column.unit,
+    example: column.example,
+    value_on_delete: column.onDelete,
+  }))
 }

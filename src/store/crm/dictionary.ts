@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { DICTIONARY_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import {
   type CrmFieldDescription,
@@ -7,7 +8,6 @@ import {
 } from '../../dictionary/crm-tables.ts'
 import type { DescribedKind, DescribedTable } from '../../dictionary/described-table.ts'
 import { type DictionaryRow, describedTable, dictionaryRows } from '../../dictionary/dictionary.ts'
-import { placeholders } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { createMeta, META } from '../sync/meta.ts'
 import { type CrmField, formOf } from './columns.ts'
@@ -47,15 +47,12 @@ export function refreshCrmDictionary(prepare: Prepare, object?: string): void {
 
 function writeTable(prepare: Prepare, table: DescribedTable): void {
   const insert = inserter(prepare)
-  const stored = prepare<DictionaryRow>(
-    `SELECT ${COLUMNS.join(', ')} FROM data_dictionary WHERE table_name = ?`,
-  ).raw()
+  const stored = prepare<DictionaryRow>('SELECT * FROM data_dictionary WHERE table_name = ?')
   const removeColumn = prepare('DELETE FROM data_dictionary WHERE table_name = ? AND column_name = ?')
-  const rows = new Map(stored.all(table.name).map(row => [row[1], row]))
+  const rows = new Map(stored.all(table.name).map(row => [row.column_name, row]))
   for (const row of dictionaryRows(table)) {
-    const before = rows.get(row[1])
-    if (!before || row.some((cell, index) => cell !== before[index])) insert.run(...row)
-    rows.delete(row[1])
+    if (!isDeepStrictEqual(row, rows.get(row.column_name))) insert.run(row)
+    rows.delete(row.column_name)
   }
   for (const column of rows.keys()) removeColumn.run(table.name, column)
 }
@@ -73,7 +70,9 @@ export const DIGEST_KEY_RANGE = [DIGEST_KEY_PREFIX, `${META.dictionary}!`] as co
 
 /** A statement that writes a row of the dictionary. */
 export const inserter = (prepare: Prepare) =>
-  prepare(`REPLACE INTO data_dictionary (${COLUMNS.join(', ')}) VALUES (${placeholders(COLUMNS.length)})`)
+  prepare(
+    `REPLACE INTO data_dictionary (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(name => `@${name}`).join(', ')})`,
+  )
 
 interface ObjectRow {
   name: string

@@ -31,7 +31,7 @@ export function fillDictionary(prepare: Prepare, state: Pick<State, 'meta' | 'se
   const insert = inserter(prepare)
   prepare('DELETE FROM data_dictionary').run()
   prepare('DELETE FROM sync_meta WHERE key >= ? AND key < ?').run(...DIGEST_KEY_RANGE)
-  for (const row of DICTIONARY.flatMap(table => rowsInTableOrder(prepare, table))) insert.run(...row)
+  for (const row of DICTIONARY.flatMap(table => rowsInTableOrder(prepare, table))) insert.run(row)
   fillMetrics(prepare)
   state.setMeta(META.dictionary, digest)
   refreshCrmDictionary(prepare)
@@ -73,12 +73,10 @@ function rowsInTableOrder(prepare: Prepare, table: DescribedTable): DictionaryRo
   const places = new Map(
     prepare<[string, number]>('SELECT name, cid FROM pragma_table_xinfo(?)').raw().all(table.name),
   )
-  return dictionaryRows(table).map(([name, column, position, ...rest]) => [
-    name,
-    column,
-    places.get(column) ?? position,
-    ...rest,
-  ])
+  return dictionaryRows(table).map(row => ({
+    ...row,
+    position: places.get(row.column_name) ?? row.position,
+  }))
 }
 
 /**
