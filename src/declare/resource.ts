@@ -529,42 +529,8 @@ export interface SingletonFeed {
 
 export type Feed = TimelineFeed | SnapshotFeed | ItemFeed | PeriodicFeed | SingletonFeed
 
-/** A row of a derivation's source table: its values by column. */
+/** A row of a table: its values by column. */
 export type SourceRow = Readonly<Record<string, string | number | null>>
-
-/** A table merged from the live rows of another: one row per group. */
-export interface Derivation {
-  from: string
-  into: string
-  /** The column of `from` with the key of the merged row. */
-  groupBy: string
-  /**
-   * Child tables, merged as well: `into` gets one row for each distinct value of its key. The first key column of a
-   * child table is the key of the parent row. Each value comes from the first child row that has one.
-   */
-  parts: { from: string; into: string }
-  /**
-   * The sender of a row is in `column` of its child rows with the values `when`. The first row with a sender gives the
-   * sender of the group. A row with another sender keeps its own text.
-   */
-  sender: { when: Readonly<Record<string, string>>; column: string }
-  /** Canonical order of a group: earliest `time`, then smallest `key`. */
-  time: string
-  key: string
-  /** Pure. Gets the group's rows in canonical order, so that the result does not depend on the order of arrival. */
-  merge(rows: readonly SourceRow[]): Readonly<Record<string, string | number | null>>
-  /** The column with the number of merged rows. */
-  count: string
-  /** Columns about the merge itself. A new value in one of them does not move `_changed_at`. */
-  mergeMetadata: readonly string[]
-}
-
-/** A table of changes to a JSON object: one row each time the value of a field differs from the value read before. */
-export interface History {
-  of: string
-  column: string
-  into: string
-}
 
 /** How `sync_status` counts a resource. */
 export interface StatusSource {
@@ -619,8 +585,6 @@ export interface Resource {
   readAgainWith?: ResourceName
   /** Tables that this resource owns, without their children. */
   tables: readonly Table[]
-  derivation?: Derivation
-  history?: History
   /** The feeds by name. Tasks and log lines identify a feed as `resource.feed`. */
   feeds: Readonly<Record<string, Feed>>
   /** Single reads of the API that no feed sends. `parley doctor` checks them too. */

@@ -1,5 +1,5 @@
 import type { ValueOnDelete } from '../catalog/bookkeeping/value-on-delete.ts'
-import { CATALOG, type PlacedTable, resourceNamed, TABLES, tableNamed } from '../catalog/catalog.ts'
+import { CATALOG, type PlacedTable, resourceNamed, TABLES } from '../catalog/catalog.ts'
 import { type Column, type Table, valueWhenPurged } from '../declare/resource.ts'
 import {
   type DescribedColumn,
@@ -61,6 +61,9 @@ const GENERAL_COLUMNS = {
   },
 } satisfies Readonly<Record<string, General>>
 
+/** The participants of e-mails, merged from those of the copies. */
+const MERGED_PEOPLE = 'message_participants'
+
 type GeneralName = keyof typeof GENERAL_COLUMNS
 
 export function resourceTables(): DescribedTable[] {
@@ -94,8 +97,8 @@ function liveViewOf(table: DescribedTable): DescribedTable {
 export function rowLifecycle(placed: PlacedTable): string {
   const { table } = placed
   if (table.kind === 'entity') return 'Entity'
-  if (CATALOG.some(({ history }) => history?.into === table.name)) return 'History'
-  if (CATALOG.some(({ derivation }) => derivation?.parts.into === table.name)) return 'Merged with its e-mail'
+  if (table.name === 'crm_record_changes') return 'History'
+  if (table.name === MERGED_PEOPLE) return 'Merged with its e-mail'
   if (table.kind === 'link') return 'Separate list'
   const owner = tableOfOwner(placed)
   return owner === undefined ? 'Child' : `Child of \`${owner}\``
@@ -129,39 +132,33 @@ function tableDescription(placed: PlacedTable, contents: Contents): DescribedTab
     sortable: [...new Set([table.key[0] ?? '', ...table.indices.map(leading)])],
     ...(newestBy === undefined ? {} : { newestBy }),
     ...(table.kind === 'entity' && label !== undefined ? { label } : {}),
-    recounts: recountsOf(table),
+    recounts: RECOUNTS[table.name] ?? [],
   }
 }
 
-/**
- * The tests of a merged table and of its merged child table: the numbers of rows agree with the tables they are merged
- * from.
- */
-function recountsOf({ name }: Table): Recount[] {
-  return CATALOG.flatMap(({ derivation }): Recount[] => {
-    if (derivation === undefined) return []
-    const { from, into, groupBy, count, key, parts } = derivation
-    const [mergedKey = ''] = tableNamed(into).key
-    const [partsKey = '', ...partKey] = tableNamed(parts.into).key
-    const [ownerKey = ''] = tableNamed(parts.from).key
-    const isPart = partKey.map(column => `p.${column} IS NOT NULL`).join(' AND ')
-    const merged: Recount = {
-      about: `\`${count}\` is the number of live rows of \`${from}\``,
-      key: [mergedKey],
-      values: [count],
-      ours: `SELECT ${mergedKey}, ${count} FROM ${into} WHERE _deleted_at IS NULL`,
-      base: `SELECT ${groupBy}, count(*) FROM ${from} WHERE _deleted_at IS NULL GROUP BY 1`,
-    }
-    const merge: Recount = {
-      about: `the number of rows is that of the distinct rows of \`${parts.from}\` whose owner is live`,
-      key: [partsKey],
+/** The tests of the tables that are merged from copies: the numbers of rows agree with those of the copies. */
+const RECOUNTS: Readonly<Record<string, readonly Recount[]>> = {
+  messages: [
+    {
+      about: '`copy_count` is the number of live rows of `message_copies`',
+      key: ['header_message_id'],
+      values: ['copy_count'],
+      ours: 'SELECT header_message_id, copy_count FROM messages WHERE _deleted_at IS NULL',
+      base: 'SELECT mail_id, count(*) FROM message_copies WHERE _deleted_at IS NULL GROUP BY 1',
+    },
+  ],
+  [MERGED_PEOPLE]: [
+    {
+      about:
+        'the number of rows is that of the distinct rows of `message_copy_participants` whose owner is live',
+      key: ['header_message_id'],
       values: ['rows'],
-      ours: `SELECT ${partsKey}, count(*) FROM ${parts.into} GROUP BY 1`,
-      base: `SELECT m, count(*) FROM (SELECT DISTINCT o.${groupBy} AS m, ${partKey.map(column => `p.${column}`).join(', ')}
-        FROM ${from} o JOIN ${parts.from} p ON p.${ownerKey} = o.${key} WHERE o._deleted_at IS NULL AND ${isPart}) GROUP BY 1`,
-    }
-    return [...(name === into ? [merged] : []), ...(name === parts.into ? [merge] : [])]
-  })
+      ours: 'SELECT header_message_id, count(*) FROM message_participants GROUP BY 1',
+      base: `SELECT m, count(*) FROM (SELECT DISTINCT o.mail_id AS m, p.role, p.handle
+        FROM message_copies o JOIN message_copy_participants p ON p.message_id = o.id
+        WHERE o._deleted_at IS NULL AND p.role IS NOT NULL AND p.handle IS NOT NULL) GROUP BY 1`,
+    },
+  ],
 }
 
 const LABELS = ['title', 'subject', 'label', 'name']
@@ -236,11 +233,8 @@ function onDeleteOf({ table }: PlacedTable, column: Parameters<typeof valueWhenP
 }
 
 const isRemovedAtOnce = ({ name }: Table): boolean =>
-  CATALOG.some(
-    ({ tables, derivation }) =>
-      derivation?.parts.into === name ||
-      tables.some(({ cascades }) => cascades.some(({ table }) => table === name)),
-  )
+  name === MERGED_PEOPLE ||
+  CATALOG.some(({ tables }) => tables.some(({ cascades }) => cascades.some(({ table }) => table === name)))
 
 /**
  * Whether the column is content. In a table that is content as a whole, columns that only identify the row are not

@@ -63,7 +63,6 @@ export const crmRecordsResource = resource({
   area: 'crm',
   parents: ['crm_objects'],
   tables: [records, changes],
-  history: { of: 'crm_records', column: 'fields', into: 'crm_record_changes' },
   feeds: {
     list: {
       mode: 'snapshot',

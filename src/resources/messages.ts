@@ -10,7 +10,6 @@ import {
   parent,
   position,
   resource,
-  type SourceRow,
   text,
   timestamp,
 } from '../declare/resource.ts'
@@ -239,36 +238,12 @@ const messageParticipants = link('message_participants', {
   },
 })
 
-const MERGED = ['thread_id', 'subject', 'received_at', 'is_internal', 'is_group_email'] as const
-
-/** Each field comes from the first copy, in canonical order, in which it is not null. */
-function merge(copies: readonly SourceRow[]) {
-  const firstKnown = (column: string) => copies.find(copy => copy[column] != null)?.[column] ?? null
-  return {
-    id: copies[0]?.['id'] ?? null,
-    copy_count: copies.length,
-    ...Object.fromEntries(MERGED.map(column => [column, firstKnown(column)])),
-  }
-}
-
 export const messagesResource = resource({
   name: 'messages',
   about: 'E-mails: every copy, and one merged row per e-mail',
   area: 'mail',
   parents: [],
   tables: [messageCopies, messages, messageParticipants],
-  derivation: {
-    from: 'message_copies',
-    into: 'messages',
-    groupBy: 'mail_id',
-    parts: { from: 'message_copy_participants', into: 'message_participants' },
-    sender: { when: { role: 'FROM' }, column: 'handle' },
-    time: 'received_at',
-    key: 'id',
-    merge,
-    count: 'copy_count',
-    mergeMetadata: ['id', 'copy_count'],
-  },
   feeds: {
     list: {
       mode: 'timeline',

@@ -248,7 +248,7 @@ function createStore({
     freshness,
     rows,
     merge,
-    history: createHistory(prepare),
+    note: createHistory(prepare),
     stored,
     claim,
   })

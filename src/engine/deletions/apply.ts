@@ -180,15 +180,13 @@ function liveRows({ store }: EngineContext, { name, kind }: Table, gone: number)
 
 type Dependant = Pick<Cascade, 'table' | 'on'>
 
-const HISTORIES: readonly string[] = CATALOG.flatMap(({ history }) => history?.into ?? [])
-
 /**
  * By table: the link tables whose rows no longer count as live when a row of this table is deleted. The history of a
  * row stays, however long it is.
  */
 const LIVE_LINKS: ReadonlyMap<string, readonly Dependant[]> = new Map(
   [...TABLES.values()].flatMap(({ table: { kind, name, livesWith } }) =>
-    kind === 'link' && livesWith && !HISTORIES.includes(name)
+    kind === 'link' && livesWith && name !== 'crm_record_changes'
       ? [[livesWith.table, [{ table: name, on: livesWith.on }]] as const]
       : [],
   ),

@@ -270,7 +270,7 @@ function itemsLine(
         ? 'about'
         : each.certainty,
   }
-  const table = list && (resourceNamed(list.resource).derivation?.into ?? list.feed.table)
+  const table = list && resourceNamed(list.resource).status.table
   const basis = table
     ? `${items.length === 1 ? 'one' : items.length} for each row of ${table}`
     : `one for each record of the object with fewer records, for each kind of association; ${ONLY_READING}`
@@ -307,10 +307,8 @@ const NAMED_BY_TIMELINES: ReadonlySet<ResourceName> = new Set(
  * causes a read of the next copy.
  */
 export function singleReads(list: DeclaredFeed, rows: readonly SourceRow[]): number {
-  if (ITEM_FEEDS.some(each => each.feed.pending?.table === list.feed.table)) {
-    const { derivation } = resourceNamed(list.resource)
-    return derivation ? new Set(rows.map(row => row[derivation.groupBy])).size : rows.length
-  }
+  if (ITEM_FEEDS.some(each => each.feed.pending?.table === list.feed.table))
+    return new Set(rows.map(row => row['mail_id'] ?? row['id'])).size
   const when = Object.entries(additionOf(list)?.when ?? {})
   return rows.filter(row => when.every(([column, values]) => values.includes(String(row[column])))).length
 }

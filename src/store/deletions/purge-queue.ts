@@ -1,6 +1,6 @@
 import { CATALOG, TABLES, tableNamed } from '../../catalog/catalog.ts'
 import type { Cell } from '../../declare/parsed-item.ts'
-import type { Derivation, LivesWith, Table } from '../../declare/resource.ts'
+import type { LivesWith, Table } from '../../declare/resource.ts'
 import { isRow, quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { META } from '../sync/meta.ts'
@@ -34,16 +34,15 @@ export function createPurgeQueue(prepare: Prepare) {
       const { scope, key } = keyOfValues(table, columns)
       forget.run(table, scope, key)
     },
-    /** Of the merged rows with these keys, queues the deleted ones and removes the live ones from the queue. */
-    updateMerged({ into }: Pick<Derivation, 'into'>, keys: Iterable<string>) {
-      const [key = ''] = tableNamed(into).key
+    /** Of the merged e-mails with these keys, queues the deleted ones and removes the live ones from the queue. */
+    updateMerged(keys: Iterable<string>) {
       const deletedAt = prepare<string | null>(
-        `SELECT _deleted_at FROM ${quote(into)} WHERE ${quote(key)} = ?`,
+        'SELECT _deleted_at FROM messages WHERE header_message_id = ?',
       ).pluck()
-      for (const value of keys) {
-        const at = deletedAt.get(value)
-        if (at) noteAt(keyOfValues(into, [value]), at)
-        else forget.run(into, '', value)
+      for (const key of keys) {
+        const at = deletedAt.get(key)
+        if (at) noteAt(keyOfValues('messages', [key]), at)
+        else forget.run('messages', '', key)
       }
     },
     /**

@@ -80,7 +80,7 @@ function renameRows(prepare: Prepare, placed: PlacedTable, mails: MergedMails, n
      ORDER BY ${key} LIMIT ${BATCH}`,
   ).raw()
   const rows = createRowChanges(prepare, table, now)
-  const copies = table.name === mails.derivation.from ? createCopyChanges(prepare, mails) : undefined
+  const copies = table.name === 'message_copies' ? createCopyChanges(prepare, mails) : undefined
   let keys = some.all(table.key.map(() => ''))
   while (keys.length > 0) {
     const changedMails = new Set<string>()
@@ -221,20 +221,19 @@ interface RenamedCopy {
 
 /** Keeps the merged e-mails in step with their copies. */
 function createCopyChanges(prepare: Prepare, mails: MergedMails) {
-  const { from, into, groupBy } = mails.derivation
   const find = prepare<RenamedCopy & Record<string, string | number | null>>(
-    `SELECT * FROM ${quote(from)} WHERE id = ?`,
+    'SELECT * FROM message_copies WHERE id = ?',
   )
-  const setMail = prepare(`UPDATE ${quote(from)} SET ${quote(groupBy)} = ? WHERE _id = ?`)
+  const setMail = prepare('UPDATE message_copies SET mail_id = ? WHERE _id = ?')
   const setTextFrom = prepare(
-    `UPDATE ${quote(into)} SET _text_from = ? WHERE header_message_id = ? AND _text_from = ?`,
+    'UPDATE messages SET _text_from = ? WHERE header_message_id = ? AND _text_from = ?',
   )
   return {
     read: (...keys: readonly Key[]): RenamedCopy[] => keys.flatMap(key => find.get(key.at(-1)) ?? []),
     /** Returns the e-mails to merge again. @param before the copies that have become the copy with this key */
     follow(before: readonly RenamedCopy[], key: Key): string[] {
       const row = onlyRow(find, key.at(-1))
-      const mail = mailOf(from, groupBy, row)
+      const mail = mailOf(row)
       if (row.mail_id !== mail) setMail.run(mail, row._id)
       for (const { _id, mail_id } of before) {
         if (_id !== row._id) setTextFrom.run(row._id, mail_id, _id)

@@ -1,7 +1,5 @@
 import { tableNamed } from '../../catalog/catalog.ts'
 import type { Cell, ReadCell } from '../../declare/parsed-item.ts'
-import type { Derivation } from '../../declare/resource.ts'
-import { literal, quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { statementCache } from '../database/statements.ts'
 import { createPurgeQueue } from '../deletions/purge-queue.ts'
@@ -26,29 +24,25 @@ export function regroupMails(db: Sqlite, now: string): void {
 }
 
 function regroupUntrimmed(prepare: Prepare, mails: MergedMails, now: string): void {
-  const { from, into, groupBy } = mails.derivation
-  const copies = quote(from)
-  const group = quote(groupBy)
   // Only the index of this column is read.
   const untrimmed = prepare<string>(
-    `SELECT ${group} FROM ${copies} WHERE ${group} > ? AND ${group} <> trim(${group}, ?)
-     ORDER BY ${group} LIMIT 1`,
+    `SELECT mail_id FROM message_copies WHERE mail_id > ? AND mail_id <> trim(mail_id, ?) ORDER BY mail_id LIMIT 1`,
   ).pluck()
   /** The copy that keeps the merged row: the one with the text, else the first. */
   const heirOf = prepare<CopyRow>(
-    `SELECT c.* FROM ${quote(into)} m JOIN ${copies} c
-       ON c._id = coalesce(m._text_from, (SELECT _id FROM ${copies} WHERE id = m.id))
+    `SELECT c.* FROM messages m JOIN message_copies c
+       ON c._id = coalesce(m._text_from, (SELECT _id FROM message_copies WHERE id = m.id))
      WHERE m.header_message_id = ?`,
   )
-  const someCopies = prepare<CopyRow>(`SELECT * FROM ${copies} WHERE ${group} = ? LIMIT ${BATCH}`)
-  const setGroup = prepare(`UPDATE ${copies} SET ${group} = ? WHERE _id = ?`)
+  const someCopies = prepare<CopyRow>(`SELECT * FROM message_copies WHERE mail_id = ? LIMIT ${BATCH}`)
+  const setGroup = prepare('UPDATE message_copies SET mail_id = ? WHERE _id = ?')
   for (let key = untrimmed.get('', BLANKS); key !== undefined; key = untrimmed.get(key, BLANKS)) {
     const heir = heirOf.get(key)
-    if (heir) mails.move(key, mailOf(from, groupBy, heir))
+    if (heir) mails.move(key, mailOf(heir))
     else mails.remove(key)
     for (let rows = someCopies.all(key); rows.length > 0; rows = someCopies.all(key)) {
-      const keys = new Set(rows.map(row => mailOf(from, groupBy, row)))
-      for (const row of rows) setGroup.run(mailOf(from, groupBy, row), row._id)
+      const keys = new Set(rows.map(row => mailOf(row)))
+      for (const row of rows) setGroup.run(mailOf(row), row._id)
       mails.refresh(keys, now)
     }
   }
@@ -60,70 +54,57 @@ interface CopyRow {
 }
 
 /** The key of the e-mail that a copy with these values belongs to. */
-export function mailOf(table: string, groupBy: string, row: Readonly<Record<string, Cell>>): string {
-  const source = tableNamed(table).columns[groupBy]?.source
-  if (source?.from !== 'row')
-    throw new TypeError(`${table}.${groupBy} is not computed from other columns of its row`)
+export function mailOf(row: Readonly<Record<string, Cell>>): string {
+  const source = tableNamed('message_copies').columns['mail_id']?.source
+  if (source?.from !== 'row') throw new TypeError('mail_id is not computed from other columns of its row')
   const cell: ReadCell = name => row[name] ?? null
   return String(source.value(cell))
 }
 
 /** Merges e-mails with several senders again: only such an e-mail can have copies with different senders. */
 function readOtherSenders(prepare: Prepare, mails: MergedMails, now: string): void {
-  const { parts, sender } = mails.derivation
-  const conditions = Object.entries(sender.when).map(
-    ([column, value]) => `${quote(column)} = ${literal(value)}`,
-  )
   const several = prepare<string>(
-    `SELECT header_message_id FROM ${quote(parts.into)} WHERE header_message_id > ? AND ${conditions.join(' AND ')}
+    `SELECT header_message_id FROM message_participants WHERE header_message_id > ? AND role = 'FROM'
      GROUP BY header_message_id HAVING count(*) > 1 ORDER BY header_message_id LIMIT ${BATCH}`,
   ).pluck()
   for (let keys = several.all(''); keys.length > 0; keys = several.all(keys.at(-1)))
     mails.refresh(new Set(keys), now)
 }
 
-/** Changes e-mails whose copies get another key. */
-export interface MergedMails {
-  derivation: Derivation
-  /**
-   * Gives a merged row and its text the key `to`. If `to` has a row already, that row stays, and a missing text is
-   * filled.
-   */
-  move(from: string, to: string): void
-  /** Removes a merged row that has no copies. */
-  remove(key: string): void
-  /** Merges these e-mails again. */
-  refresh(keys: ReadonlySet<string>, now: string): void
-}
+export type MergedMails = ReturnType<typeof createMergedMails>
 
-export function createMergedMails(prepare: Prepare): MergedMails {
+/** Changes e-mails whose copies get another key. */
+export function createMergedMails(prepare: Prepare) {
   const purgeQueue = createPurgeQueue(prepare)
   const merge = createMessageMerge(prepare, purgeQueue)
-  const { derivation } = merge
-  const target = quote(derivation.into)
-  const find = prepare(`SELECT 1 FROM ${target} WHERE header_message_id = ?`)
-  const rename = prepare(`UPDATE ${target} SET header_message_id = @to WHERE header_message_id = @from`)
+  const find = prepare(`SELECT 1 FROM messages WHERE header_message_id = ?`)
+  const rename = prepare(`UPDATE messages SET header_message_id = @to WHERE header_message_id = @from`)
   const fill = prepare(
-    `UPDATE ${target} AS t SET _first_seen_at = min(t._first_seen_at, f._first_seen_at),
+    `UPDATE messages AS t SET _first_seen_at = min(t._first_seen_at, f._first_seen_at),
        text = iif(t._text_from IS NULL, f.text, t.text), _text_from = coalesce(t._text_from, f._text_from)
-     FROM ${target} f WHERE t.header_message_id = @to AND f.header_message_id = @from`,
+     FROM messages f WHERE t.header_message_id = @to AND f.header_message_id = @from`,
   )
-  const remove = prepare(`DELETE FROM ${target} WHERE header_message_id = ?`)
+  const remove = prepare(`DELETE FROM messages WHERE header_message_id = ?`)
   const forget = (key: string) => {
     remove.run(key)
     removeParts.run(key)
-    purgeQueue.forget(derivation.into, [key])
+    purgeQueue.forget('messages', [key])
   }
-  const removeParts = prepare(`DELETE FROM ${quote(derivation.parts.into)} WHERE header_message_id = ?`)
+  const removeParts = prepare('DELETE FROM message_participants WHERE header_message_id = ?')
   return {
-    derivation,
-    move(from, to) {
+    /**
+     * Gives a merged row and its text the key `to`. If `to` has a row already, that row stays, and a missing text is
+     * filled.
+     */
+    move(from: string, to: string) {
       if (find.get(to) === undefined) rename.run({ from, to })
       else fill.run({ from, to })
       forget(from)
     },
+    /** Removes a merged row that has no copies. */
     remove: forget,
-    refresh(keys, now) {
+    /** Merges these e-mails again. */
+    refresh(keys: ReadonlySet<string>, now: string) {
       merge.refresh(
         [...keys].map(key => ({ key, isReplaced: false })),
         now,

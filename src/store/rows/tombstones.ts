@@ -34,7 +34,7 @@ export function createTombstones(deps: TombstoneDeps) {
     if (table.kind === 'link') return removeLinks(table, keys)
     const where = isRow(table.key)
     const mark = prepare(`UPDATE ${quote(name)} SET _deleted_at = ? WHERE ${where} AND _deleted_at IS NULL`)
-    const { from, groupBy } = merge.derivation
+    const isMerged = name === 'message_copies'
     const isSuspected = suspicions.hasAny(name)
     const groups: Group[] = []
     let count = 0
@@ -47,9 +47,9 @@ export function createTombstones(deps: TombstoneDeps) {
       forgetFirstRead(name, key)
       const row = onlyRow(prepare<TombstoneRow>(`SELECT * FROM ${quote(name)} WHERE ${where}`), ...key)
       for (const cascade of table.cascades) apply(cascade, row, now, onCascade)
-      if (name === from) groups.push({ key: String(row[groupBy]), isReplaced: true })
+      if (isMerged) groups.push({ key: String(row['mail_id']), isReplaced: true })
     }
-    if (name === from) merge.refresh(groups, now)
+    if (isMerged) merge.refresh(groups, now)
     return count
   }
 

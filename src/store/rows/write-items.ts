@@ -1,7 +1,6 @@
 import { decodeJson, encodeJson, exactNumber, isJsonObject } from '../../base/json.ts'
-import { CATALOG, tableNamed } from '../../catalog/catalog.ts'
+import { tableNamed } from '../../catalog/catalog.ts'
 import type { ParsedItem } from '../../declare/parsed-item.ts'
-import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import type { PurgeQueue } from '../deletions/purge-queue.ts'
 import { keyOfValues, type Suspicions } from '../deletions/suspicions.ts'
@@ -47,22 +46,22 @@ export interface WriteDeps {
   freshness: Freshness
   rows: RowWriters
   merge: MessageMerge
-  history: ReturnType<typeof createHistory>
+  note: ReturnType<typeof createHistory>
   stored: Pick<StoredRows, 'isLive'>
   /** Stores which workspace the rows belong to. Called before rows are stored. */
   claim(): void
 }
 
 export function createWrite(deps: WriteDeps): Write {
-  const { suspicions, olderAnswers, purgeQueue, freshness, rows, history } = deps
+  const { suspicions, olderAnswers, purgeQueue, freshness, rows, note } = deps
   return (name, items, { ticket, now, olderSince = '', filled, shownBy, keepsLive = false }) => {
     if (items.length > 0) deps.claim()
     const table = tableNamed(name)
     const columns = Object.keys(table.columns)
     const keyIndexes = table.key.map(column => columns.indexOf(column))
     const write = rows.to(name, { filled, shownBy, keepsLive })
-    const merge = deps.merge.derivation.from === name ? deps.merge : undefined
-    const group = columns.indexOf(deps.merge.derivation.groupBy)
+    const merge = name === 'message_copies' ? deps.merge : undefined
+    const group = columns.indexOf('mail_id')
     const isSuspected = suspicions.hasAny(name)
     let hasOlder = olderAnswers.hasAny(name)
     const isBlocked = purgeQueue.insertBlocker(name)
@@ -95,7 +94,7 @@ export function createWrite(deps: WriteDeps): Write {
         if (written.status !== 'inserted') purgeQueue.forget(name, key.map(String))
         if (merge && !written.isExtraAlone) groups.push(...groupsOf(group, item, written))
         if (merge && written.status === 'revived') merge.resetText(String(key.at(-1)))
-        if (history.of === name) history.note(item, written, now)
+        if (name === 'crm_records') note(item, written, now)
       }
       stored.push({ item, written })
     }
@@ -112,32 +111,26 @@ function groupsOf(place: number, item: ParsedItem, { before, isReplaced }: Writt
   return [item.cells, ...(before ? [before] : [])].map(cells => ({ key: String(cells[place]), isReplaced }))
 }
 
-/** Keeps the history of the fields in a JSON column: one row for each field whose value a write has changed. */
+/** @returns a function that writes `crm_record_changes`: one row for each field whose value a write has changed */
 export function createHistory(prepare: Prepare) {
-  const [history] = CATALOG.flatMap(resource => resource.history ?? [])
-  if (!history) throw new TypeError('No resource declares a history')
-  const { of, column, into } = history
-  const columns = Object.keys(tableNamed(of).columns)
-  const [object, id, value] = ['object', 'id', column].map(name => columns.indexOf(name))
+  const columns = Object.keys(tableNamed('crm_records').columns)
+  const [object, id, value] = ['object', 'id', 'fields'].map(name => columns.indexOf(name))
   const insert = prepare(
     // Two changes of a field in one millisecond have the same key. They become one change, from first to last value.
-    `INSERT INTO ${quote(into)} (object, record_id, field, observed_at, old_value, new_value)
+    `INSERT INTO crm_record_changes (object, record_id, field, observed_at, old_value, new_value)
      VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET new_value = excluded.new_value`,
   )
-  return {
-    of,
-    note({ cells }: ParsedItem, { status, before }: Written, now: string) {
-      // The earlier content of a purged row is unknown, so no change is recorded when the row comes back.
-      if (!before || (status === 'revived' && before[value ?? -1] === null)) return
-      const fieldsIn = (from: readonly unknown[]) => fieldsOf(String(from[value ?? -1] ?? '{}'))
-      const [old, fresh] = [fieldsIn(before), fieldsIn(cells)]
-      for (const field of new Set([...old.keys(), ...fresh.keys()])) {
-        // Most fields of a changed record did not change. Skipping them here saves encoding their values as JSON.
-        if (isIdentical(old.get(field), fresh.get(field))) continue
-        const [from, to] = [jsonTextOf(old, field), jsonTextOf(fresh, field)]
-        if (!sameJson(from, to)) insert.run(cells[object ?? -1], cells[id ?? -1], field, now, from, to)
-      }
-    },
+  return ({ cells }: ParsedItem, { status, before }: Written, now: string) => {
+    // The earlier content of a purged row is unknown, so no change is recorded when the row comes back.
+    if (!before || (status === 'revived' && before[value ?? -1] === null)) return
+    const fieldsIn = (from: readonly unknown[]) => fieldsOf(String(from[value ?? -1] ?? '{}'))
+    const [old, fresh] = [fieldsIn(before), fieldsIn(cells)]
+    for (const field of new Set([...old.keys(), ...fresh.keys()])) {
+      // Most fields of a changed record did not change. Skipping them here saves encoding their values as JSON.
+      if (isIdentical(old.get(field), fresh.get(field))) continue
+      const [from, to] = [jsonTextOf(old, field), jsonTextOf(fresh, field)]
+      if (!sameJson(from, to)) insert.run(cells[object ?? -1], cells[id ?? -1], field, now, from, to)
+    }
   }
 }
 

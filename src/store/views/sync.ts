@@ -241,9 +241,10 @@ export function syncCoverage(resources: readonly Resource[]): string {
 
 function coverageOf(covered: CoverageSource): string {
   const { resource, feed, table } = covered
-  const derived = resource.derivation && tableNamed(resource.derivation.into).name
   const bodies = (state: string) =>
-    derived ? within(covered, quote(derived), `_deleted_at IS NULL AND text_state = '${state}'`) : 'NULL'
+    resource.name === 'messages'
+      ? within(covered, 'messages', `_deleted_at IS NULL AND text_state = '${state}'`)
+      : 'NULL'
   return `SELECT ${asText(`'${resource.name}'`)} AS resource, g.from_at, g.to_at, g.listed_at,
   ${asInteger(within(covered, quote(table), '_deleted_at IS NULL'))} AS rows_live,
   ${asInteger(bodies('present'))} AS bodies_present, ${asInteger(bodies('pending'))} AS bodies_pending

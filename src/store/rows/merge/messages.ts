@@ -1,5 +1,5 @@
-import { CATALOG, tableNamed } from '../../../catalog/catalog.ts'
-import type { Derivation } from '../../../declare/resource.ts'
+import { tableNamed } from '../../../catalog/catalog.ts'
+import type { SourceRow } from '../../../declare/resource.ts'
 import { placeholders, quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 import type { PurgeQueue } from '../../deletions/purge-queue.ts'
@@ -28,36 +28,32 @@ interface MergedRow {
  * depends on the copies alone, not on the order in which they arrived.
  */
 export function createMessageMerge(prepare: Prepare, purgeQueue: Pick<PurgeQueue, 'updateMerged'>) {
-  const derivation = declaredMerge()
-  const columns = Object.keys(derivation.merge([]))
-  const source = quote(derivation.from)
-  const target = quote(derivation.into)
-  const parts = createPartsMerge(prepare, derivation.parts)
+  const columns = Object.keys(mergedMail([]))
+  const parts = createPartsMerge(prepare)
   // Without the texts: a sender may give all e-mails one Message-ID, so the texts of one group may fill the memory.
-  const copyColumns = Object.keys(tableNamed(derivation.from).columns).filter(name => name !== 'text')
+  const copyColumns = Object.keys(tableNamed('message_copies').columns).filter(name => name !== 'text')
   const copiesOf = prepare<MessageCopy>(
     `SELECT _id, ${copyColumns.map(quote).join(', ')}, text IS NOT NULL AS has_text
-     FROM ${source} WHERE ${derivation.groupBy} = ? AND _deleted_at IS NULL
-     ORDER BY ${derivation.time} IS NULL, ${derivation.time}, ${derivation.key}`,
+     FROM message_copies WHERE mail_id = ? AND _deleted_at IS NULL ORDER BY received_at IS NULL, received_at, id`,
   )
   const find = prepare<MergedRow>(
-    `SELECT ${columns.join(', ')}, text_state, _text_from, _deleted_at FROM ${target} WHERE header_message_id = ?`,
+    `SELECT ${columns.join(', ')}, text_state, _text_from, _deleted_at FROM messages WHERE header_message_id = ?`,
   )
   const insert = prepare(
-    `INSERT INTO ${target} (header_message_id, ${columns.join(', ')}, text_state, _text_from, text, _first_seen_at,
+    `INSERT INTO messages (header_message_id, ${columns.join(', ')}, text_state, _text_from, text, _first_seen_at,
        _synced_at)
      VALUES (${placeholders(columns.length + 6)})`,
   )
   const update = prepare(
-    `UPDATE ${target} SET ${columns.map(column => `${column} = ?`).join(', ')}, text_state = ?, _text_from = ?,
+    `UPDATE messages SET ${columns.map(column => `${column} = ?`).join(', ')}, text_state = ?, _text_from = ?,
        text = iif(_text_from IS ?, text, ?), _synced_at = ?, _changed_at = coalesce(?, _changed_at), _deleted_at = NULL
      WHERE header_message_id = ?`,
   )
   const tombstone = prepare(
-    `UPDATE ${target} SET _deleted_at = ? WHERE header_message_id = ? AND _deleted_at IS NULL`,
+    `UPDATE messages SET _deleted_at = ? WHERE header_message_id = ? AND _deleted_at IS NULL`,
   )
   const liveCopies = (key: string) => copiesOf.all(key)
-  const texts = createMessageTexts(prepare, derivation, liveCopies)
+  const texts = createMessageTexts(prepare, liveCopies)
 
   /** Returns whether anything changed. @param withParts false when only the text can have changed */
   function refreshOne({ key, isReplaced }: Group, now: string, withParts: boolean): boolean {
@@ -69,7 +65,7 @@ export function createMessageMerge(prepare: Prepare, purgeQueue: Pick<PurgeQueue
     const stored = find.get(key)
     const textFrom = (stored?.['_text_from'] ?? null) as number | null
     const text = texts.plan(key, live, textFrom)
-    const merged = derivation.merge(live)
+    const merged = mergedMail(live)
     const values = columns.map(column => merged[column] ?? null)
     const ids = live.map(({ id }) => id)
     if (!stored) {
@@ -90,21 +86,19 @@ export function createMessageMerge(prepare: Prepare, purgeQueue: Pick<PurgeQueue
       isReplaced &&
       (change === 'replaced' ||
         (textFrom !== null && text.from === null) ||
-        replaced.some(column => !derivation.mergeMetadata.includes(column) && stored[column] !== null))
+        replaced.some(column => !ABOUT_MERGE.includes(column) && stored[column] !== null))
     const changedAt = isChange ? now : null
     update.run(...values, text.state, text.from, text.from, text.text ?? null, now, changedAt, key)
     return true
   }
 
   return {
-    /** Which tables are merged, and how. */
-    derivation,
     /** Merges these e-mails and the participants of their copies again, and updates the purge queue. */
     refresh(groups: readonly Group[], now: string) {
       const distinct = new Map<string, boolean>()
       for (const { key, isReplaced } of groups) distinct.set(key, isReplaced || distinct.get(key) === true)
       for (const [key, isReplaced] of distinct) refreshOne({ key, isReplaced }, now, true)
-      purgeQueue.updateMerged(derivation, distinct.keys())
+      purgeQueue.updateMerged(distinct.keys())
     },
     /** Stores the result of reading the text of a copy. Returns whether anything changed. */
     applyText(copyId: string, result: TextResult, now: string) {
@@ -121,9 +115,21 @@ export function createMessageMerge(prepare: Prepare, purgeQueue: Pick<PurgeQueue
   }
 }
 
-/** The merge that one resource declares. */
-function declaredMerge(): Derivation {
-  const [derivation] = CATALOG.flatMap(resource => resource.derivation ?? [])
-  if (!derivation) throw new TypeError('No resource declares a merge')
-  return derivation
+const MERGED = ['thread_id', 'subject', 'received_at', 'is_internal', 'is_group_email'] as const
+
+/** Columns about the merge itself. A new value in one of them does not move `_changed_at`. */
+const ABOUT_MERGE: readonly string[] = ['id', 'copy_count']
+
+/**
+ * Each field comes from the first copy in which it is not null. Pure.
+ * @param copies in canonical order, so that the result does not depend on the order of arrival: earliest `received_at`
+ * first, then smallest id
+ */
+function mergedMail(copies: readonly SourceRow[]): SourceRow {
+  const firstKnown = (column: string) => copies.find(copy => copy[column] != null)?.[column] ?? null
+  return {
+    id: copies[0]?.['id'] ?? null,
+    copy_count: copies.length,
+    ...Object.fromEntries(MERGED.map(column => [column, firstKnown(column)])),
+  }
 }

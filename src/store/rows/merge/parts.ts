@@ -1,43 +1,41 @@
 import { isDeepStrictEqual } from 'node:util'
-import { tableNamed } from '../../../catalog/catalog.ts'
 import type { Cell } from '../../../declare/parsed-item.ts'
-import type { Derivation } from '../../../declare/resource.ts'
-import { isRow, placeholders, quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 
 /** `completed`: rows or values were only added. `replaced`: rows or values were changed or removed. */
 export type Difference = 'none' | 'completed' | 'replaced'
 
+/** The key of a part within its e-mail, and its values. */
+const KEY = ['role', 'handle']
+const VALUES = ['display_name', 'contact_id']
+const CELLS = [...KEY, ...VALUES].join(', ')
+
 /**
- * Merges the child rows (parts) of copies: one row for each key. Each value is that of the first part where it is not
+ * Merges the participants (parts) of copies: one row for each key. Each value is that of the first part where it is not
  * null.
  */
-export function createPartsMerge(prepare: Prepare, { from, into }: Derivation['parts']) {
-  const target = tableNamed(into)
-  const [ownKey = '', ...partKey] = target.key.map(quote)
-  const values = Object.keys(target.columns)
-    .filter(column => !target.key.includes(column))
-    .map(quote)
-  const [ownerKey = '', position = ''] = tableNamed(from).key.map(quote)
-  const columns = [...partKey, ...values]
-  const fill = values.map(column => `${column} = coalesce(${column}, excluded.${column})`)
-  // Ordered by position: when an owner has two parts with the same key, the first part's values win.
+export function createPartsMerge(prepare: Prepare) {
+  const fill = VALUES.map(column => `${column} = coalesce(${column}, excluded.${column})`)
+  // Ordered by position: when a copy has two parts with the same key, the first part's values win.
   const add = prepare(
-    `INSERT INTO ${quote(into)} (${[ownKey, ...columns].join(', ')})
-     SELECT ?, ${columns.join(', ')} FROM ${quote(from)}
-     WHERE ${ownerKey} = ? AND ${partKey.map(column => `${column} IS NOT NULL`).join(' AND ')}
-     ORDER BY ${position}
+    `INSERT INTO message_participants (header_message_id, ${CELLS})
+     SELECT ?, ${CELLS} FROM message_copy_participants
+     WHERE message_id = ? AND role IS NOT NULL AND handle IS NOT NULL ORDER BY position
      ON CONFLICT DO UPDATE SET ${fill.join(', ')}`,
   )
   const partsOf = prepare<Cell[]>(
-    `SELECT ${columns.join(', ')} FROM ${quote(from)} WHERE ${ownerKey} = ? ORDER BY ${position}`,
+    `SELECT ${CELLS} FROM message_copy_participants WHERE message_id = ? ORDER BY position`,
   ).raw()
-  const stored = prepare<Cell[]>(`SELECT ${columns.join(', ')} FROM ${quote(into)} WHERE ${ownKey} = ?`).raw()
+  const stored = prepare<Cell[]>(
+    `SELECT ${CELLS} FROM message_participants WHERE header_message_id = ?`,
+  ).raw()
   const put = prepare(
-    `REPLACE INTO ${quote(into)} (${[ownKey, ...columns].join(', ')}) VALUES (${placeholders(columns.length + 1)})`,
+    `REPLACE INTO message_participants (header_message_id, ${CELLS}) VALUES (?, ?, ?, ?, ?)`,
   )
-  const removeOne = prepare(`DELETE FROM ${quote(into)} WHERE ${isRow(target.key)}`)
-  const removeAll = prepare(`DELETE FROM ${quote(into)} WHERE ${ownKey} = ?`)
+  const removeOne = prepare(
+    'DELETE FROM message_participants WHERE header_message_id = ? AND role = ? AND handle = ?',
+  )
+  const removeAll = prepare('DELETE FROM message_participants WHERE header_message_id = ?')
 
   return {
     /** Inserts the parts of a new merged row. @param owners keys of the row's copies, in canonical order */
@@ -47,8 +45,8 @@ export function createPartsMerge(prepare: Prepare, { from, into }: Derivation['p
     /** Updates the parts of a merged row. Writes only what differs. */
     refresh(key: string, owners: readonly string[]): Difference {
       const parts = owners.flatMap(owner => partsOf.all(owner))
-      const wanted = mergedParts(parts, partKey.length)
-      const present = mergedParts(stored.all(key), partKey.length)
+      const wanted = mergedParts(parts)
+      const present = mergedParts(stored.all(key))
       let change: Difference = 'none'
       for (const [name, cells] of wanted) {
         const before = present.get(name)
@@ -59,7 +57,7 @@ export function createPartsMerge(prepare: Prepare, { from, into }: Derivation['p
       }
       for (const [name, cells] of present) {
         if (wanted.has(name)) continue
-        removeOne.run(key, ...cells.slice(0, partKey.length))
+        removeOne.run(key, ...cells.slice(0, KEY.length))
         change = 'replaced'
       }
       return change
@@ -68,14 +66,11 @@ export function createPartsMerge(prepare: Prepare, { from, into }: Derivation['p
   }
 }
 
-/** Merges parts by their key, which is the first `keyLength` cells. Parts with a null in the key are left out. Pure. */
-function mergedParts(
-  parts: readonly (readonly Cell[])[],
-  keyLength: number,
-): ReadonlyMap<string, readonly Cell[]> {
+/** Merges parts by their key. Parts with a null in the key are left out. Pure. */
+function mergedParts(parts: readonly (readonly Cell[])[]): ReadonlyMap<string, readonly Cell[]> {
   const merged = new Map<string, readonly Cell[]>()
   for (const cells of parts) {
-    const key = cells.slice(0, keyLength)
+    const key = cells.slice(0, KEY.length)
     if (key.includes(null)) continue
     const name = JSON.stringify(key)
     const before = merged.get(name)

@@ -1,6 +1,4 @@
-import { tableNamed } from '../../../catalog/catalog.ts'
-import type { Derivation, SourceRow } from '../../../declare/resource.ts'
-import { isRow, quote } from '../../database/sql.ts'
+import type { SourceRow } from '../../../declare/resource.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 
 export interface MessageCopy extends SourceRow {
@@ -72,40 +70,34 @@ function apartTest(copies: readonly CopyText[]): (copy: CopyText) => boolean {
  * other sender are read in canonical order until one has a text, which becomes the text of the e-mail. Every copy that
  * names another sender is read too, and its text stays in its own row: different senders may use the same Message-ID.
  */
-export function createMessageTexts(
-  prepare: Prepare,
-  derivation: Derivation,
-  liveCopies: (key: string) => MessageCopy[],
-) {
-  const source = quote(derivation.from)
-  const target = quote(derivation.into)
+export function createMessageTexts(prepare: Prepare, liveCopies: (key: string) => MessageCopy[]) {
   const find = prepare<StoredCopy>(
-    `SELECT _id, text_state, ${derivation.groupBy} AS "group" FROM ${source} WHERE ${derivation.key} = ?`,
+    'SELECT _id, text_state, mail_id AS "group" FROM message_copies WHERE id = ?',
   )
-  const setDue = prepare(`UPDATE ${source} SET _text_due = ? WHERE _id = ?`)
-  const setPending = prepare(`UPDATE ${source} SET text_state = 'pending', _text_due = 1 WHERE _id = ?`)
-  const setState = prepare(`UPDATE ${source} SET text_state = ? WHERE _id = ? AND text_state <> ?`)
+  const setDue = prepare(`UPDATE message_copies SET _text_due = ? WHERE _id = ?`)
+  const setPending = prepare(`UPDATE message_copies SET text_state = 'pending', _text_due = 1 WHERE _id = ?`)
+  const setState = prepare(`UPDATE message_copies SET text_state = ? WHERE _id = ? AND text_state <> ?`)
   // A new text of the same copy sets `_changed_at`. A text of another copy completes the merge and does not set it.
   const setText = prepare(
-    `UPDATE ${target} SET text = @text, _text_from = @copy, _synced_at = @now,
+    `UPDATE messages SET text = @text, _text_from = @copy, _synced_at = @now,
        _changed_at = iif(_text_from = @copy AND text IS NOT NULL, @now, _changed_at)
      WHERE header_message_id = @key AND text IS NOT @text`,
   )
-  const setTextFrom = prepare(`UPDATE ${target} SET _text_from = ? WHERE header_message_id = ?`)
+  const setTextFrom = prepare(`UPDATE messages SET _text_from = ? WHERE header_message_id = ?`)
   const setOwnText = prepare(
-    `UPDATE ${source} SET text = @text, _synced_at = @now, _changed_at = iif(text IS NULL, _changed_at, @now)
+    `UPDATE message_copies SET text = @text, _synced_at = @now, _changed_at = iif(text IS NULL, _changed_at, @now)
      WHERE _id = @copy AND text IS NOT @text`,
   )
   const takeText = prepare(
-    `UPDATE ${source} SET text = (SELECT text FROM ${target} WHERE header_message_id = ?)
+    `UPDATE message_copies SET text = (SELECT text FROM messages WHERE header_message_id = ?)
      WHERE _id = ? AND text_state = 'present' AND (_deleted_at IS NOT NULL) = ?`,
   )
-  const ownText = prepare<string>(`SELECT text FROM ${source} WHERE _id = ?`).pluck()
-  const dropText = prepare(`UPDATE ${source} SET text = NULL WHERE _id = ?`)
+  const ownText = prepare<string>(`SELECT text FROM message_copies WHERE _id = ?`).pluck()
+  const dropText = prepare(`UPDATE message_copies SET text = NULL WHERE _id = ?`)
   const reset = prepare(
-    `UPDATE ${source} SET text_state = 'pending', _text_due = 1 WHERE ${derivation.key} = ? AND text_state <> 'pending'`,
+    `UPDATE message_copies SET text_state = 'pending', _text_due = 1 WHERE id = ? AND text_state <> 'pending'`,
   )
-  const sendersOf = createSenders(prepare, derivation)
+  const sendersOf = createSenders(prepare)
   const withSenders = (group: string, copies: readonly MessageCopy[]): CopyText[] => {
     const senders = copies.length > 1 ? sendersOf(group) : undefined
     return copies.map(({ _id, id, text_state, has_text }) => ({
@@ -167,17 +159,14 @@ export function createMessageTexts(
 /**
  * Returns a function that maps the ids of an e-mail's copies to senders: one address each, or several in sorted order.
  */
-function createSenders(prepare: Prepare, { from, groupBy, key, parts, sender }: Derivation) {
-  const [owner = ''] = tableNamed(parts.from).key
-  const [when, values] = [Object.keys(sender.when), Object.values(sender.when)]
+function createSenders(prepare: Prepare) {
   const handles = prepare<[copyId: string, handle: string]>(
-    `SELECT c.${quote(key)}, p.${quote(sender.column)}
-     FROM ${quote(from)} c CROSS JOIN ${quote(parts.from)} p ON p.${quote(owner)} = c.${quote(key)}
-     WHERE c.${quote(groupBy)} = ? AND ${isRow(when)} AND trim(p.${quote(sender.column)}) <> ''`,
+    `SELECT c.id, p.handle FROM message_copies c CROSS JOIN message_copy_participants p ON p.message_id = c.id
+     WHERE c.mail_id = ? AND p.role = 'FROM' AND trim(p.handle) <> ''`,
   ).raw()
   return (group: string): ReadonlyMap<string, string> => {
     const senders = new Map<string, Set<string>>()
-    for (const [copyId, handle] of handles.all(group, ...values)) {
+    for (const [copyId, handle] of handles.all(group)) {
       const known = senders.get(copyId) ?? new Set()
       senders.set(copyId, known.add(handle.trim().toLowerCase()))
     }
