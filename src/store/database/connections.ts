@@ -68,6 +68,28 @@ export function openBriefWriter(file: string): Sqlite {
 }
 
 /**
+ * Tries one short write to the warehouse, also while another process writes it. Keep a connection to the file open
+ * meanwhile, so that its -wal and -shm files stay.
+ * @returns false where this is not possible: the file is a copy, another process writes it at this moment, the disk is
+ * full, or this user may only read
+ */
+export function tryToNote(file: string, write: (db: Sqlite) => unknown): boolean {
+  try {
+    const db = openBriefWriter(file)
+    try {
+      // A restore takes the database out of WAL mode before it replaces the file.
+      if (db.pragma('journal_mode', { simple: true }) !== 'wal') return false
+      write(db)
+      return true
+    } finally {
+      db.close()
+    }
+  } catch {
+    return false
+  }
+}
+
+/**
  * Closes the database and keeps its `-wal` and `-shm` files. Without these files, a reader that may not write the
  * folder cannot open a WAL database. SQLite removes them unless the last connection to close is read-only.
  */

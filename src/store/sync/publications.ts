@@ -1,6 +1,6 @@
 import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
 import type { PUBLICATION_TABLE } from '../../catalog/bookkeeping/tables.ts'
-import { openBriefWriter } from '../database/connections.ts'
+import { tryToNote } from '../database/connections.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 
@@ -73,21 +73,9 @@ function withoutId({ id: _, ...attempt }: RowOf<typeof PUBLICATION_TABLE>): Publ
 }
 
 /**
- * Tries to store the attempt of a process that does not hold the lock of the warehouse. It waits a moment at most,
- * since the publication does not depend on the row. A copy of a warehouse is not changed.
- * @param reader an open connection to the same file. Close it only after this call: SQLite then keeps -wal and -shm
+ * Tries to store the attempt of a process that does not hold the lock of the warehouse, as `tryToNote` does: the
+ * publication does not depend on the row.
+ * @param reader an open connection to the same file. Close it only after this call
  */
-export function recordAttempt(reader: Sqlite, attempt: PublicationAttempt): void {
-  const isWarehouse = reader.pragma('journal_mode', { simple: true }) === 'wal'
-  if (!isWarehouse || !hasTable(reader, 'sync_publications')) return
-  try {
-    const db = openBriefWriter(reader.name)
-    try {
-      db.prepare(ADD).run(attempt)
-    } finally {
-      db.close()
-    }
-  } catch {
-    // Not stored: another process writes, the disk is full, or this user may only read.
-  }
-}
+export const recordAttempt = (reader: Sqlite, attempt: PublicationAttempt): boolean =>
+  tryToNote(reader.name, db => db.prepare(ADD).run(attempt))
