@@ -115,19 +115,16 @@ export function storedName(key: string): string {
   return key.toWellFormed()
 }
 
-export interface Names {
-  has(name: string): boolean
-  /** Reserves the name, or `name_2`, `name_3`, … when it is taken, and returns it. */
-  take(name: string): string
-}
+export type Names = ReturnType<typeof createUniqueNames>
 
 /** A set of names that are unique regardless of case. */
-export function createUniqueNames(taken: Iterable<string>): Names {
+export function createUniqueNames(taken: Iterable<string>) {
   const folded = new Set([...taken].map(fold))
   const next = new Map<string, number>()
   return {
-    has: name => folded.has(fold(name)),
-    take(name) {
+    has: (name: string) => folded.has(fold(name)),
+    /** Reserves the name, or `name_2`, `name_3`, … when it is taken, and returns it. */
+    take(name: string) {
       let free = name
       let number = next.get(fold(name)) ?? 2
       for (; folded.has(fold(free)); number += 1) free = `${name}_${number}`

@@ -99,15 +99,7 @@ function renameRows(prepare: Prepare, placed: PlacedTable, mails: MergedMails, n
 
 type Key = readonly string[]
 
-interface RowChanges {
-  has(key: Key): boolean
-  rename(from: Key, to: Key): void
-  /** Makes one row of the two, under the key in lower case. */
-  join(upper: Key, lower: Key): void
-  endSuspicions(upper: Key, lower: Key): void
-}
-
-function createRowChanges(prepare: Prepare, table: Table, now: string): RowChanges {
+function createRowChanges(prepare: Prepare, table: Table, now: string) {
   const name = quote(table.name)
   const own = isRow(table.key)
   const id = quote(table.key.at(-1) ?? '')
@@ -132,12 +124,13 @@ function createRowChanges(prepare: Prepare, table: Table, now: string): RowChang
     for (const child of children) child.rename(from, to)
   }
   return {
-    has: key => find.get(...key) !== undefined,
-    rename(from, to) {
+    has: (key: Key) => find.get(...key) !== undefined,
+    rename(from: Key, to: Key) {
       renameRow(from, to)
       for (const part of parts) part.rename(from, to)
     },
-    join(upper, lower) {
+    /** Makes one row of the two, under the key in lower case. */
+    join(upper: Key, lower: Key) {
       const [one, other] = [onlyRow(state, ...upper), onlyRow(state, ...lower)]
       const isUpperNewer = one.live === other.live ? one.syncedAt > other.syncedAt : one.live > other.live
       const [kept, left] = isUpperNewer ? [upper, lower] : [lower, upper]
@@ -152,7 +145,7 @@ function createRowChanges(prepare: Prepare, table: Table, now: string): RowChang
       const scope = lower.slice(0, -1).join('\0')
       forgetPurge.run(table.name, scope, upper.at(-1), lower.at(-1), ...lower)
     },
-    endSuspicions(upper, lower) {
+    endSuspicions(upper: Key, lower: Key) {
       const scope = lower.slice(0, -1).join('\0')
       for (const key of [upper, lower]) endSuspicion.run(table.name, scope, key.at(-1))
     },

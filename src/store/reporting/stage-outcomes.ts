@@ -30,19 +30,10 @@ export interface StageRules {
   lost: readonly string[]
 }
 
-export interface StageOutcome {
+interface StageOutcome {
   outcome: DealOutcome
   isGuessed: boolean
   why: string
-}
-
-export interface StageOutcomes {
-  /** By the id of the stage. */
-  outcomes: ReadonlyMap<string, StageOutcome>
-  /** Entries of the settings that name no stage. */
-  unmatched: readonly string[]
-  /** Stages that the settings name both as won and as lost. They count as won. */
-  namedTwice: readonly StageFacts[]
 }
 
 /**
@@ -97,7 +88,7 @@ const BY_NAME: ReadonlyMap<string, DealOutcome> = new Map(
 /** What the name of a stage or a status means by itself. */
 export const outcomeOfName = (name: string): DealOutcome => BY_NAME.get(plain(name)) ?? 'unknown'
 
-export function outcomesOf(stages: readonly StageFacts[], rules: StageRules): StageOutcomes {
+export function outcomesOf(stages: readonly StageFacts[], rules: StageRules) {
   const isIn = (outcome: 'won' | 'lost', stage: StageFacts) =>
     rules[outcome].some(entry => isNamed(entry, stage))
   const set = (stage: StageFacts): StageOutcome | undefined => {
@@ -110,8 +101,11 @@ export function outcomesOf(stages: readonly StageFacts[], rules: StageRules): St
     stages.map(stage => [stage.id, known.get(stage.id) ?? byPipeline(stage, stages, known)]),
   )
   return {
+    /** By the id of the stage. */
     outcomes,
+    /** Entries of the settings that name no stage. */
     unmatched: [...rules.won, ...rules.lost].filter(entry => !stages.some(stage => isNamed(entry, stage))),
+    /** Stages that the settings name both as won and as lost. They count as won. */
     namedTwice: stages.filter(stage => isIn('won', stage) && isIn('lost', stage)),
   }
 }

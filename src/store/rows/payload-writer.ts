@@ -54,13 +54,6 @@ export type RowWriter = (
   options?: { mayBeOlder: boolean },
 ) => Written | undefined
 
-interface ChildWriter {
-  name: string
-  compare(rootKey: Cell, rows: readonly ParsedRow[]): Comparison
-  replace(rootKey: Cell, rows: readonly ParsedRow[]): void
-  insert(rows: readonly ParsedRow[]): void
-}
-
 /** A writer for one table. It leaves the columns that parley fills unchanged, unless `filled` names them. */
 export function createRowWriter(
   prepare: Prepare,
@@ -160,7 +153,7 @@ function rowSql(table: Table, written: readonly string[]) {
  * A writer for a child table. The first key column of the table repeats the root row's key. In a table without such a
  * column, all rows belong to the only root row.
  */
-function createChildWriter(prepare: Prepare, table: Table): ChildWriter {
+function createChildWriter(prepare: Prepare, table: Table) {
   const columns = Object.entries(table.columns)
   const [first = ''] = table.key
   const inherits = table.columns[first]?.source.from === 'parent'
@@ -180,7 +173,7 @@ function createChildWriter(prepare: Prepare, table: Table): ChildWriter {
   return {
     name: table.name,
     insert,
-    compare(rootKey, rows) {
+    compare(rootKey: Cell, rows: readonly ParsedRow[]): Comparison {
       const present = select.all(...key(rootKey))
       if (present.length === 0)
         return rows.length === 0 ? SAME : { difference: 'completed', isExtraAlone: false }
@@ -198,7 +191,7 @@ function createChildWriter(prepare: Prepare, table: Table): ChildWriter {
         return { difference, isExtraAlone }
       return { difference: 'replaced', isExtraAlone: false }
     },
-    replace(rootKey, rows) {
+    replace(rootKey: Cell, rows: readonly ParsedRow[]) {
       remove.run(...key(rootKey))
       insert(rows)
     },
@@ -332,7 +325,7 @@ export type RowWriters = ReturnType<typeof createRowWriters>
 export function createRowWriters(prepare: Prepare, purgeQueue: Pick<PurgeQueue, 'insertBlocker'>) {
   const shown = createShownFields(prepare)
   const writers = new Map<string, RowWriter>()
-  const childWriters = new Map<string, ChildWriter>()
+  const childWriters = new Map<string, ReturnType<typeof createChildWriter>>()
   return {
     /** The writer of a table. The same arguments return the same writer. */
     to(table: string, options: WriterOptions = {}) {
