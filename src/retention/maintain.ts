@@ -168,7 +168,7 @@ export async function clean({ store, clock, log, signal }: MaintainDeps): Promis
 }
 
 const REBUILD_FAILED =
-  'the rebuild failed: another program may hold the write lock of the database, or a limit on memory or file sizes is too low'
+  'the rebuild failed: another program may hold the write lock of the database, the disk may be full, or a limit on memory or file sizes is too low'
 const TOO_LARGE = `the file is larger than ${REBUILT_UP_TO_BYTES / 1024 ** 3} GiB and is not rebuilt, since a rebuild blocks all writes`
 
 /** The rebuild that is due for the database file. `alone` may only run while no session or backfill reads the API. */

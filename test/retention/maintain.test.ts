@@ -232,7 +232,7 @@ describe('a purge that is not complete', () => {
       msg: 'The free space of the database file may hold remains of purged content',
       path: store.path,
       reason:
-        'the rebuild failed: another program may hold the write lock of the database, or a limit on memory or file sizes is too low',
+        'the rebuild failed: another program may hold the write lock of the database, the disk may be full, or a limit on memory or file sizes is too low',
     }
     expect(reports(logged())).toEqual([begins])
     expect(inStatus(store)).toEqual([{ place: 'free space', path: store.path, reason: begins.reason }])
