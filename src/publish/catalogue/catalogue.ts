@@ -42,7 +42,11 @@ interface ReadTables {
 export function createCatalogue(target: Pick<TargetReader, 'read'>, clock: Clock): Catalogue {
   /** A higher number looks again at once. */
   let looks = 0
-  const look = createCachedReading(() => lastPublication(target), clock, () => LOOK_MS)
+  const look = createCachedReading(
+    () => lastPublication(target),
+    clock,
+    () => LOOK_MS,
+  )
   const publication = () => look(String(looks))
   let read: ReadTables = { of: '', tables: new Map() }
   const tableOf = (shown: CompletePublication, name: string): Promise<ShownTable | undefined> => {

@@ -34,7 +34,11 @@ const LIMITS = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 }
  * Runs slow reads without blocking the event loop: a thread reads a large warehouse. Calls during a read, or soon after
  * it, share its result.
  */
-export function createThreadReader<Answer>({ clock, largeBytes = LARGE_BYTES, program }: ThreadReaderOptions) {
+export function createThreadReader<Answer>({
+  clock,
+  largeBytes = LARGE_BYTES,
+  program,
+}: ThreadReaderOptions) {
   const inThread = createCachedReading(
     path => readInThread<Answer>({ path, now: clock.now() }, program),
     clock,
