@@ -4,6 +4,7 @@ import { createDayCount, type DayCount, type DayCountOptions } from './day-count
 import { createInFlight, type InFlight, type Permit } from './in-flight.ts'
 import {
   type Ceilings,
+  inFlightLimit,
   type LearnedRate,
   learned,
   type PauseReason,
@@ -183,10 +184,9 @@ function dropOnAbort(waiter: Waiter, waiting: Set<Waiter>, signal: AbortSignal):
 function governorState(inFlight: InFlight, day: DayCount, clock: Clock): GovernorState {
   const learning = inFlight.pace()
   const { throttled, accepted } = learning
-  const { rate, concurrency } = learning
   const state: GovernorState = {
-    ratePerSecond: rate.rate,
-    concurrency: concurrency.limit,
+    ratePerSecond: learning.rate.rate,
+    concurrency: inFlightLimit(learning),
     inFlight: inFlight.count(),
     throttled,
     accepted,

@@ -14,16 +14,6 @@ export interface RateSearch {
   readonly earlier: readonly (readonly RateAnswer[])[]
   /** The range in which the limit is searched for; undefined before the first refusal. */
   readonly range: RateRange | undefined
-  /** All answers since the search started, including forgotten ones. */
-  readonly totals: SearchTotals
-}
-
-interface SearchTotals {
-  /** When the first and the last of the requests were sent. */
-  readonly first: number
-  readonly last: number
-  readonly accepted: number
-  readonly refused: number
 }
 
 export interface RateSearchStep {
@@ -33,14 +23,7 @@ export interface RateSearchStep {
   isFound: boolean
 }
 
-const NO_ANSWERS: SearchTotals = {
-  first: Number.POSITIVE_INFINITY,
-  last: Number.NEGATIVE_INFINITY,
-  accepted: 0,
-  refused: 0,
-}
-
-export const NEW_SEARCH: RateSearch = { latest: [], earlier: [], range: undefined, totals: NO_ANSWERS }
+export const NEW_SEARCH: RateSearch = { latest: [], earlier: [], range: undefined }
 
 /**
  * The lowest rate that the search considers, as a share of the highest rate reached: that rate may come from a short
@@ -64,8 +47,7 @@ const TOGETHER_MS = 10
 /** Window for the peak rate: at most as long as a burst, and long enough for several requests one after the other. */
 const PEAK_MS = 250
 
-export function withAnswer(before: RateSearch, { at, accepted }: Omit<RateAnswer, 'count'>): RateSearch {
-  const search = { ...before, totals: totalsWith(before.totals, { at, accepted, count: 1 }) }
+export function withAnswer(search: RateSearch, { at, accepted }: Omit<RateAnswer, 'count'>): RateSearch {
   const { latest, earlier } = search
   const last = latest.at(-1)
   if (last?.accepted && accepted && Math.abs(at - last.at) < TOGETHER_MS) {
@@ -74,15 +56,6 @@ export function withAnswer(before: RateSearch, { at, accepted }: Omit<RateAnswer
   const answer = { at, accepted, count: 1 }
   if (latest.length < PIECE_ANSWERS) return { ...search, latest: [...latest, answer] }
   return { ...search, latest: [answer], earlier: [...earlier.slice(1 - MAX_PIECES), latest] }
-}
-
-function totalsWith(totals: SearchTotals, { at, accepted, count }: RateAnswer): SearchTotals {
-  return {
-    first: Math.min(totals.first, at),
-    last: Math.max(totals.last, at),
-    accepted: totals.accepted + (accepted ? count : 0),
-    refused: totals.refused + (accepted ? 0 : count),
-  }
 }
 
 /** Records a refusal at this rate, in requests per second. The first refusal sets the range to search. */
@@ -126,7 +99,6 @@ export function nextRateStep(search: RateSearch): RateSearchStep | undefined {
       latest: [],
       earlier: [known],
       range: isClose && isAtTop ? { least, most: 2 * most } : range,
-      totals: search.totals,
     },
     rate: Math.max(least, most * LIKELY_SHARE) ** (1 - BOLDNESS) * most ** BOLDNESS,
     isFound: isClose && !isAtTop,
@@ -151,11 +123,3 @@ function newest(search: RateSearch): RateAnswer[] {
 }
 
 const isRefused = ({ accepted }: RateAnswer): boolean => !accepted
-
-/**
- * Accepted requests per second since the search started. The last accepted request started another window of the limit,
- * so it does not count.
- */
-export function meanRate({ totals: { first, last, accepted } }: RateSearch, lateMs: number): number {
-  return (1000 * (accepted - 1)) / (last - first - lateMs)
-}

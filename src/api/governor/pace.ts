@@ -80,14 +80,10 @@ export interface PaceState {
 type BeforeRefusal = Pick<PaceState, 'rate' | 'concurrency'>
 
 interface Doubt {
-  /** Other requests in flight when a request was refused. */
-  readonly othersInFlight: number
   /** The in-flight limit to return to if the rate turns out to be the reason. */
   readonly limitBefore: number
   /** `PaceState.accepted` when the request was refused. */
   readonly accepted: number
-  /** Number of episodes in a row that raised this doubt, each soon after the one before. */
-  readonly times: number
 }
 
 /** The last reason, other than a pause, why a request had to wait before it was sent. */
@@ -151,12 +147,10 @@ const UNPACED_RATE = 1000
 const TRIAL_EVERY_MS = 15 * 60_000
 /** After this many accepted requests at a lower in-flight limit, the doubt ends: too many requests were in flight. */
 const DOUBT_ENDS_AFTER = 50
+/** A refusal is soon after another if at most this many requests were accepted in between. */
+const SOON = 8
 /** If the API asks for a longer wait, it did not refuse because too many requests were in flight. */
 const MAX_CONCURRENCY_WAIT_MS = 2000
-/** A refusal is soon after another if the requests accepted in between are at most this multiple of those in flight. */
-const SOON_ANSWERS = 4
-const MAX_DOUBTS = 4
-const FAR_FEWER = 0.6
 const EARLY_PAUSE = { firstMs: 1000, mostMs: 4000 }
 const MAX_OWN_PAUSE_MS = 60_000
 /** Later pauses last up to this share of the time since the first refusal. So a long window causes few refusals. */
@@ -245,9 +239,14 @@ export function learned({ rate, concurrency }: PaceState): LearnedRate {
   }
 }
 
-/** The in-flight limit. After a refusal it is 1: one request tests whether the API accepts requests again. */
-export function maxInFlight({ refusals, concurrency }: PaceState): number {
-  return refusals > 0 ? 1 : concurrency.limit
+/** The number of requests that may be in flight. After a refusal, one tests whether the API accepts requests again. */
+export function maxInFlight(state: PaceState): number {
+  return state.refusals > 0 ? 1 : inFlightLimit(state)
+}
+
+/** An API that limits the rate needs no other limit, unless it has refused because too many requests were in flight. */
+export function inFlightLimit({ rate, concurrency }: PaceState): number {
+  return rate.limited && !concurrency.crowded ? concurrency.max : concurrency.limit
 }
 
 export function pacing({ rate: { rate }, ceilings }: PaceState): Pacing {
@@ -288,7 +287,7 @@ function afterAccepted(state: PaceState, event: Extract<PaceEvent, { kind: 'acce
     // While the reason for a refusal is in doubt, the rate must not grow: a higher rate could itself cause refusals.
     rate: rateAfterAcceptance(rate, {
       at,
-      paced: waitedFor === 'pace',
+      waitedFor,
       mayGrow: waitedFor !== undefined && state.doubt === undefined,
     }),
     concurrency: afterAnswer(concurrency, { at, full: waitedFor === 'concurrency' }),
@@ -339,36 +338,27 @@ function withTrialElsewhere(
 }
 
 /** Whether too many requests in flight may be the reason. An API that refuses for this reason asks for no long wait. */
-function mayBeConcurrency(state: PaceState, { at, othersInFlight, waitMs = 0 }: ThrottledEvent): boolean {
+function mayBeConcurrency(
+  { rate, concurrency, doubt, accepted }: PaceState,
+  { at, othersInFlight, waitMs = 0 }: ThrottledEvent,
+): boolean {
   const isAlone = othersInFlight.atSend === 0 && othersInFlight.now === 0
-  if (isAlone || state.rate.limited || waitMs > MAX_CONCURRENCY_WAIT_MS) return false
-  if (isProven(state.concurrency, { others: othersInFlight.atSend, at })) return false
-  const { doubt } = state
-  if (!doubt || !isSoon(state, doubt)) return true
-  // After several such refusals in a row, or one with far fewer requests in flight, the rate must be the reason.
-  return doubt.times < MAX_DOUBTS && othersInFlight.now >= doubt.othersInFlight * FAR_FEWER
-}
-
-function isSoon({ accepted }: PaceState, doubt: Doubt): boolean {
-  return accepted - doubt.accepted <= SOON_ANSWERS * (doubt.othersInFlight + 1)
+  if (isAlone || rate.limited || waitMs > MAX_CONCURRENCY_WAIT_MS) return false
+  // When it is refused again soon, with fewer in flight, the rate must be the reason.
+  if (doubt && accepted - doubt.accepted <= SOON) return false
+  return !isProven(concurrency, { others: othersInFlight.atSend, at })
 }
 
 /** Lowers the in-flight limit to the requests still in flight: they are about as many as the API allows. */
 function withDoubt(state: PaceState, { at, sentAt, othersInFlight }: ThrottledEvent): PaceState {
   const { doubt, accepted, concurrency, episodeAt } = state
-  const isSameEpisode = sentAt <= episodeAt
-  const earlier = doubt && (isSameEpisode || isSoon(state, doubt)) ? doubt.times : 0
   return {
     ...state,
-    doubt: {
-      othersInFlight: othersInFlight.now,
-      limitBefore: doubt?.limitBefore ?? concurrency.limit,
-      accepted,
-      times: isSameEpisode ? earlier : earlier + 1,
-    },
-    concurrency: isSameEpisode
-      ? withLowerLimit(concurrency, othersInFlight.now)
-      : afterConcurrencyRefusal(concurrency, { at, othersInFlight: othersInFlight.now }),
+    doubt: { limitBefore: doubt?.limitBefore ?? concurrency.limit, accepted },
+    concurrency:
+      sentAt <= episodeAt
+        ? withLowerLimit(concurrency, othersInFlight.now)
+        : afterConcurrencyRefusal(concurrency, { at, othersInFlight: othersInFlight.now }),
   }
 }
 
