@@ -217,8 +217,8 @@ export const MUTANTS: readonly Mutant[] = [
       answers(30 * HOUR, 20 * HOUR, { kind: 'status', route: '/v1/bot-definition' }),
     ),
     file: 'engine/requests/attempts.ts',
-    from: 'return schedule.isTimed && hasFailed ? 1 : attempts',
-    to: 'return attempts',
+    from: 'return attemptsOf({ isPart, hasFailed: schedule.isTimed && isFailing })',
+    to: 'return attemptsOf({ isPart })',
   },
   {
     does: 'tries each part of a list that fails as a whole',
@@ -226,8 +226,8 @@ export const MUTANTS: readonly Mutant[] = [
       { resources: ['activities'], workspace: MANY, quietDays: 2 },
       answers(6 * HOUR, 40 * HOUR, { kind: 'status', route: '/v2/activities' }),
     ),
-    file: 'engine/modes/put-off.ts',
-    from: "if (schedule.isTimed && ofList > FAILURES_OF_ONE_PAGE) context.backoffs.failed(list.id, '')",
+    file: 'engine/modes/lists.ts',
+    from: "if (isTimed && (count() > MOST_FAILURES[feed.mode] || backoffs.hasFailed(id, '')))\n        backoffs.failed(id, '')",
     to: '',
   },
   {
@@ -386,8 +386,8 @@ export const MUTANTS: readonly Mutant[] = [
       backfill(2 * HOUR),
     ),
     file: 'store/rows/tombstones.ts',
-    from: 'for (const cascade of table.cascades) apply(cascade, row, now, onCascade)\n      if (name === from)',
-    to: 'if (name === from)',
+    from: 'for (const cascade of table.cascades) apply(cascade, row, now, onCascade)',
+    to: '',
   },
   {
     does: 'leaves a deleted row deleted when it comes back',
@@ -474,7 +474,7 @@ export const MUTANTS: readonly Mutant[] = [
       backfill(2 * HOUR),
     ),
     file: 'store/rows/tombstones.ts',
-    from: 'if (name === from) merge.refresh(groups, now)',
+    from: 'if (isMerged) merge.refresh(groups, now)',
     to: '',
   },
   {
@@ -492,7 +492,7 @@ export const MUTANTS: readonly Mutant[] = [
       backfill(2 * HOUR),
     ),
     file: 'store/rows/links.ts',
-    from: 'add: otherId => insert.run(...objects, id, otherId).changes,',
+    from: 'add: (otherId: string) => insert.run(...objects, id, otherId).changes,',
     to: 'add: () => 0,',
   },
 ]
