@@ -18,8 +18,6 @@ export interface App {
   client: Client
   backfill(resources: readonly ResourceName[], since: string | null): Backfill
   session(resources: readonly ResourceName[], work: Pick<SessionDeps, 'observer' | 'access'>): Session
-  /** Saves the learned rate and the day's request count, so that a restart starts from them. */
-  saveLearned(): Promise<void>
   /** Closes the client and the governor, saves the learned rate and the day's request count, and closes the store. */
   close(): Promise<void>
 }
@@ -54,7 +52,7 @@ export async function openApp({ stopNew, cancel, ...opening }: AppOptions): Prom
     random: Math.random,
     stopNew,
     cancel,
-    saveLearned: limits.saveRateAtTimes,
+    saveLearned: limits.saveAtTimes,
     pollMs: sync.pollSeconds * 1000,
   }
   return {
@@ -76,7 +74,6 @@ export async function openApp({ stopNew, cancel, ...opening }: AppOptions): Prom
         resources,
         options: options(sync.since ?? null),
       }),
-    saveLearned: limits.save,
     async close() {
       await client.close()
       governor.close()

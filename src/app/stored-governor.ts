@@ -11,11 +11,12 @@ import { readRequestsToday } from '../store/sync/requests-today.ts'
  */
 export interface StoredGovernor {
   governor: Governor
-  /** Saves the learned rate, unless it was saved a few seconds ago. Call it inside a transaction. */
-  saveRateAtTimes(): void
-  /** Saves the learned rate, the requests that are reserved of the day, and the time of saving. */
-  save(): Promise<void>
-  /** As `save`, with the requests that were really sent. For a process that sends no more requests. */
+  /**
+   * Saves the learned rate, the requests that are reserved of the day, and the clock, unless they were saved a few
+   * seconds ago. Call it inside a transaction.
+   */
+  saveAtTimes(): void
+  /** Saves the same with the requests that were really sent. For a process that sends no more requests. */
   saveAtEnd(): Promise<void>
 }
 
@@ -39,32 +40,27 @@ export function createStoredGovernor(
     usedToday: usedToday(),
     reserve: (day, used) => transaction(() => noteUsed(day, used)),
   })
-  const noteRate = () => {
+  const save = (used: number) => {
     const noted = { ...governor.learned(), at: isoInstant(clock.now()) }
     state.setMeta(META.learnedRate, JSON.stringify(noted))
+    noteUsed(today(), used)
+    dueClock.note()
   }
-  const save = (used: () => number) =>
-    transaction.aside(() => {
-      noteRate()
-      noteUsed(today(), used())
-      dueClock.note()
-    })
   return {
     governor,
-    saveRateAtTimes: throttle(clock, noteRate),
     // A reservation that has just been committed may be larger than the governor's number.
-    save: () => save(() => Math.max(governor.state().reservedToday, usedToday())),
-    saveAtEnd: () => save(() => governor.state().usedToday),
+    saveAtTimes: throttle(clock, () => save(Math.max(governor.state().reservedToday, usedToday()))),
+    saveAtEnd: () => transaction.aside(() => save(governor.state().usedToday)),
   }
 }
 
-/** The least time between two saves of the learned rate. A killed process loses what it learned since the last save. */
-const SAVE_RATE_EVERY_MS = 5000
+/** The least time between two saves. A killed process loses what it learned since the last. */
+const SAVE_EVERY_MS = 5000
 
 function throttle(clock: Clock, work: () => void): () => void {
   let doneAt = Number.NEGATIVE_INFINITY
   return () => {
-    if (clock.elapsed() - doneAt < SAVE_RATE_EVERY_MS) return
+    if (clock.elapsed() - doneAt < SAVE_EVERY_MS) return
     work()
     doneAt = clock.elapsed()
   }

@@ -1,6 +1,6 @@
 import type { App } from '../app/app.ts'
 import { createReportUpdate, type ReportConfigSettings } from '../app/report-config.ts'
-import { type Clock, MINUTE_MS, SECOND_MS, untilNext } from '../base/clock.ts'
+import { type Clock, SECOND_MS, untilNext } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { ApiSettings, Environment } from '../config/load-settings.ts'
 import { isMaintenanceDue } from '../retention/maintain.ts'
@@ -10,7 +10,7 @@ import { maintainSearch, type SearchDeps } from './search-maintenance.ts'
 import { makeSnapshots } from './snapshots.ts'
 
 export interface BackgroundWorkDeps {
-  app: Pick<App, 'clock' | 'store' | 'saveLearned'>
+  app: Pick<App, 'clock' | 'store'>
   settings: Pick<ApiSettings, 'database' | 'proxies' | 'publish' | 'retention' | 'search' | 'snapshot'> &
     SearchDeps['settings'] &
     ReportConfigSettings
@@ -25,14 +25,12 @@ export interface BackgroundWorkDeps {
   endSession(): void
 }
 
-const KEEP_LEARNED_MS = MINUTE_MS
 const LISTEN_MS = 5 * SECOND_MS
 const REPORTS_MS = 30 * SECOND_MS
 
 /**
  * Does the work of a session next to reading the API: maintenance, snapshots, publications, full-text indices, the tables
- * for reports, the clock, the learned rate, and requests of other processes (`sync_requests`). Resolves after the
- * signal, when all of it has ended.
+ * for reports, and requests of other processes (`sync_requests`). Resolves after the signal, when all of it has ended.
  */
 export async function workInBackground({
   app,
@@ -61,7 +59,6 @@ export async function workInBackground({
     }
   }
   const duties = [
-    every(clock, KEEP_LEARNED_MS, signal, loggingFailures(app.saveLearned)),
     every(clock, LISTEN_MS, signal, loggingFailures(listen)),
     maintainNightly({ store, clock, log, settings, signal }, { serverTime, endSession }),
     makeSnapshots({

@@ -3,6 +3,7 @@ import type { GovernorState } from '../../src/api/governor/governor.ts'
 import { createLog } from '../../src/base/log.ts'
 import type { Traffic } from '../../src/engine/requests/request-counts.ts'
 import { recordMinutes } from '../../src/engine/run/minute-recorder.ts'
+import { META, readNote } from '../../src/store/sync/meta.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 
@@ -45,7 +46,8 @@ async function startRecording(startsAt = NOON) {
     },
   }
   const ending = new AbortController()
-  const ended = recordMinutes({ clock, store, governor, log }, () => seen.traffic, ending.signal)
+  const saveLearned = () => store.state.setMeta(META.learnedRate, JSON.stringify(seen.learned))
+  const ended = recordMinutes({ clock, store, governor, log, saveLearned }, () => seen.traffic, ending.signal)
   const end = () => {
     ending.abort()
     return ended
@@ -97,6 +99,19 @@ test('an idle minute has a row too, so that a missing row means that parley did 
   await advance(120_000)
   await end()
   expect(store.column('SELECT requests FROM sync_minutes')).toEqual([0, 0, 0])
+})
+
+test('what was learned about the API is saved with each minute, also with an idle one', async () => {
+  const { store, advance, seen, end } = await startRecording()
+  const saved = () => readNote(store.state.meta, META.learnedRate)
+  await advance(30_000)
+  expect(saved()).toBeUndefined()
+  await advance(30_000)
+  expect(saved()).toEqual(seen.learned)
+  seen.learned = { ...seen.learned, ratePerSecond: 20 }
+  await advance(60_000)
+  expect(saved()).toEqual(seen.learned)
+  await end()
 })
 
 test('a process that starts within a minute adds to the row of that minute', async () => {

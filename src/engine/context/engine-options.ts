@@ -22,7 +22,10 @@ export interface EngineDeps {
    * daemon may follow.
    */
   pollMs: number
-  /** Saves the learned limits of the API. Called inside the transaction of every answer. */
+  /**
+   * Saves the learned limits of the API and the clock. Called inside the transaction of every answer and of every
+   * minute.
+   */
   saveLearned?: () => void
   /** Once aborted, no new job starts. */
   stopNew: AbortSignal

@@ -20,7 +20,7 @@ export interface OutcomeDeps {
   client: Pick<Client, 'access'>
   endless: EndlessWork | undefined
   cancel: AbortSignal
-  /** Saves the learned limits of the API. Called inside the transaction of every answer. */
+  /** See `EngineDeps.saveLearned`. */
   saveLearned?: () => void
 }
 

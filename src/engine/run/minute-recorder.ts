@@ -10,6 +10,8 @@ export interface MinuteRecorderDeps {
   store: Pick<Store, 'minutes' | 'days' | 'transaction'>
   governor: Pick<Governor, 'state' | 'learned' | 'onChange'>
   log: Log
+  /** Called inside the transaction of each minute. */
+  saveLearned?: () => void
 }
 
 /** Length of the date in an instant, such as `2026-03-04`. */
@@ -21,7 +23,7 @@ const DAY_LENGTH = 10
  * @param traffic the counts so far; they may only grow
  */
 export async function recordMinutes(
-  { clock, store, governor, log }: MinuteRecorderDeps,
+  { clock, store, governor, log, saveLearned }: MinuteRecorderDeps,
   traffic: () => Traffic,
   signal: AbortSignal,
 ): Promise<void> {
@@ -38,6 +40,7 @@ export async function recordMinutes(
       await store.transaction.aside(() => {
         store.minutes.add(minute)
         for (const day of days) store.days.add(day)
+        saveLearned?.()
       })
     } catch (error) {
       log.warn('The traffic of one minute could not be stored in sync_minutes', { error })

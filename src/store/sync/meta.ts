@@ -24,7 +24,7 @@ export const META = {
   backfillEnd: 'backfill_end',
   learnedRate: 'learned_rate',
   requestsToday: 'requests_today',
-  /** The clock of the writer's machine. Each process stores it when it starts to read; the daemon also each minute. */
+  /** The clock of the writer's machine. Each process stores it when it starts to read, and each minute. */
   clock: 'clock',
   /** By how many milliseconds the clock of due times is ahead of the machine's; see `store/sync/due-clock.ts`. */
   dueAhead: 'due_ahead',
