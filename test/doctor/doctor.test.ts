@@ -67,6 +67,9 @@ function backfilled(): Place {
   return { cwd, file: join(cwd, basename(filled.file)), env: filled.env }
 }
 
+/** For an API that never answers. */
+const SOON = ['--give-up-seconds', '1']
+
 const digestOf = (file: string): string => createHash('sha256').update(readFileSync(file)).digest('hex')
 
 const wrong = (all: readonly Finding[]) => all.filter(({ mark }) => mark === 'wrong')
@@ -154,7 +157,7 @@ test.each([403, 404] as const)(
 test('an unreachable API ends doctor with the exit status of a backfill', async () => {
   const gone = await startSimulator({ messages: 1 })
   await gone.close()
-  const { status, stdout } = await doctor(placeFor(gone), ['--give-up-seconds', '1'])
+  const { status, stdout } = await doctor(placeFor(gone), SOON)
   expect(status).toBe(EXIT_STATUS.apiUnavailable)
   expect(stdout).toMatch(
     /\nWRONG {4}API: No usable answer from http\S+: The API cannot be reached: connection refused\n {9}→ Check api\.base_url, /,
@@ -401,7 +404,7 @@ test('doctor says through which proxy it went, and checks the certificate of the
   const { url, asked } = await startConnectProxy({ to, login: 'user:hush' })
   const around = placeFor({ ...simulator, url: 'https://api.example.test' })
   const env = { ...around.env, https_proxy: '', HTTPS_PROXY: ` ${url.replace('//', '//user:hush@')} ` }
-  const refused = await doctor({ ...around, env: { ...env, NODE_TLS_REJECT_UNAUTHORIZED: '0' } })
+  const refused = await doctor({ ...around, env: { ...env, NODE_TLS_REJECT_UNAUTHORIZED: '0' } }, SOON)
   expect(refused.status).toBe(EXIT_STATUS.apiUnavailable)
   expect(refused.stdout).toMatch(
     /^warning +certificates: NODE_TLS_REJECT_UNAUTHORIZED=0 is ignored.*\n.*NODE_EXTRA_CA_CERTS/m,
@@ -422,7 +425,7 @@ test('doctor says through which proxy it went, and checks the certificate of the
 test('doctor tells a proxy that asks for a password from an API that is down', async () => {
   const { url } = await startConnectProxy({ to: 1, login: 'user:hush' })
   const around = placeFor({ url: 'http://api.example.test', apiKey: 'hidden-1', workspaceId: 'acme' })
-  const { status, stdout } = await doctor({ ...around, env: { ...around.env, HTTP_PROXY: url } })
+  const { status, stdout } = await doctor({ ...around, env: { ...around.env, HTTP_PROXY: url } }, SOON)
   expect(status).toBe(EXIT_STATUS.apiUnavailable)
   expect(stdout).toContain(
     `The API cannot be reached: the proxy ${url} (HTTP_PROXY) asks for a user name and password (HTTP 407)`,

@@ -1,5 +1,5 @@
 import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { pipeline } from 'node:stream'
 
 /** An HTTP proxy in front of a server that cuts the connection of its client at a chosen request, and then of all. */
@@ -22,6 +22,13 @@ export async function startProxy(target: string): Promise<CuttingProxy> {
   let left = Number.POSITIVE_INFINITY
   let count = 0
   let last = { reaches: false, cut: async () => {} }
+  let cutEnded = () => {}
+  let isCut: Promise<void> = Promise.resolve()
+  const cut = async (socket: Socket) => {
+    await last.cut()
+    cutEnded()
+    socket.destroy()
+  }
   let waiting: { requests: number; work: () => Promise<void> } | undefined
   const server = createServer(async (incoming, outgoing) => {
     const chunks: Buffer[] = []
@@ -34,22 +41,17 @@ export async function startProxy(target: string): Promise<CuttingProxy> {
       waiting = undefined
       await work()
     }
-    if (left < -1) return void incoming.socket.destroy()
+    // The client must not give up because of another request while the server still answers.
+    if (left < -1) return void isCut.then(() => incoming.socket.destroy())
     const isLast = left === -1
-    if (isLast && !last.reaches) {
-      await last.cut()
-      return void incoming.socket.destroy()
-    }
+    if (isLast && !last.reaches) return cut(incoming.socket)
     const forwarded = request(
       `http://${target}${incoming.url}`,
       { method: incoming.method, headers: { ...incoming.headers, 'content-length': body.length } },
       async answer => {
         if (isLast) {
           answer.resume()
-          answer.on('close', async () => {
-            await last.cut()
-            incoming.socket.destroy()
-          })
+          answer.on('close', () => cut(incoming.socket))
           return
         }
         outgoing.writeHead(answer.statusCode ?? 500, answer.headers)
@@ -67,6 +69,9 @@ export async function startProxy(target: string): Promise<CuttingProxy> {
     arm(requests, options = { reaches: false }) {
       left = requests
       count = 0
+      isCut = new Promise(resolve => {
+        cutEnded = resolve
+      })
       last = { reaches: options.reaches, cut: options.cut ?? (async () => {}) }
     },
     before(requests, work) {
