@@ -27,8 +27,8 @@ export default defineConfig({
     hookTimeout: 1_200_000,
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
-    // Some files wait for processes that they start, or for an API that does not answer, and two more fill that time.
-    maxWorkers: availableParallelism() + 2,
+    // Some files wait for processes that they start, or for an API that does not answer, and one more fills that time.
+    maxWorkers: availableParallelism() + 1,
     // One import of the program for all files of a worker. No test changes what others see for longer than it runs.
     isolate: false,
   },

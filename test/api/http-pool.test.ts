@@ -38,7 +38,7 @@ const failure = (work: Promise<unknown>): Promise<unknown> =>
   )
 
 test('requests to a server with and without TLS go through the proxy, which alone gets its login', async () => {
-  const certificate = createCertificate(HOST)
+  const certificate = createCertificate([HOST])
   const { baseUrl, received } = await serve((request, response) => response.end(request.headers.host))
   const seen: unknown[] = []
   const secure = await serveHttps(certificate, (request, response) => {
@@ -61,7 +61,7 @@ test('requests to a server with and without TLS go through the proxy, which alon
 })
 
 test('a proxy may speak TLS itself', async () => {
-  const certificate = createCertificate(HOST, 'localhost')
+  const certificate = createCertificate([HOST, 'localhost'])
   const to = await serveHttps(certificate, (_request, response) => response.end('fine'))
   const { url } = await startConnectProxy({ to, certificate })
   const { get } = pool(`https://${HOST}`, { proxies: through(url), ca: certificate.cert })
@@ -96,7 +96,7 @@ test.each([
 })
 
 test('the limits of connecting and of the headers hold for the server behind a proxy', async () => {
-  const certificate = createCertificate(HOST)
+  const certificate = createCertificate([HOST])
   const silent = await serveTcp(() => undefined)
   const late = await startConnectProxy({ to: silent })
   const slow = pool(`https://${HOST}`, { proxies: through(late.url), connectMs: 50 })
@@ -121,7 +121,7 @@ test('requests end at once when the pool is destroyed while a proxy is still con
 })
 
 test('an abort ends a request that a server behind a proxy does not answer', async () => {
-  const certificate = createCertificate(HOST)
+  const certificate = createCertificate([HOST])
   const stop = new AbortController()
   const to = await serveHttps(certificate, () => stop.abort())
   const proxies = through((await startConnectProxy({ to })).url)
@@ -136,7 +136,7 @@ test('a certificate that is not trusted is refused, whatever NODE_TLS_REJECT_UNA
     if (before === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED']
     else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = before
   })
-  const certificate = createCertificate(HOST, 'localhost')
+  const certificate = createCertificate([HOST, 'localhost'])
   let requests = 0
   const to = await serveHttps(certificate, (_request, response) => {
     requests += 1

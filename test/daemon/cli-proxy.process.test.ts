@@ -12,7 +12,7 @@ const portOf = (url: string): number => Number(new URL(url).port)
 test('a daemon behind a proxy publishes to a bucket and calls a webhook through it, and reads an API on this machine without it', async context => {
   const simulator = await workspace(context)
   const [bucket, hook] = [await fakeS3(), await receiver()]
-  const certificate = createCertificate('bucket.test', 'hooks.test')
+  const certificate = createCertificate(['bucket.test', 'hooks.test'])
   const ports = new Map([
     ['bucket.test:443', await serveTlsTo(certificate, portOf(bucket.url))],
     ['hooks.test:443', await serveTlsTo(certificate, portOf(hook.url))],

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from 'node:http'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import type { TestContext } from 'vitest'
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
 import { emptyFolder } from '../cli/parley.ts'
 import { listenUntilTestEnds } from '../support/http-server.ts'
@@ -8,21 +8,23 @@ import { listenUntilTestEnds } from '../support/http-server.ts'
 /** Small enough to be read in a second or two, with something of everything. */
 const SMALL = { messages: 150, meetings: 12, deals: 8, members: 6, accessLogs: 60, transcriptTurns: 6 }
 
+type Ending = Pick<TestContext, 'onTestFinished'>
+
 /** A made-up workspace. */
 export function startWorkspace(options: SimulatorOptions = {}): Promise<Simulator> {
   return startSimulator({ ...SMALL, ...options })
 }
 
 /** A made-up workspace that is served until the test ends. */
-export async function serveWorkspace(options: SimulatorOptions = {}): Promise<Simulator> {
+export async function serveWorkspace(options: SimulatorOptions, test: Ending): Promise<Simulator> {
   const simulator = await startWorkspace(options)
-  onTestFinished(() => simulator.close())
+  test.onTestFinished(() => simulator.close())
   return simulator
 }
 
 /** An API that answers as the test says. */
-export async function serveAnswers(answer: RequestListener): Promise<Served> {
-  const url = await listenUntilTestEnds(createServer(answer))
+export async function serveAnswers(answer: RequestListener, test: Ending): Promise<Served> {
+  const url = await listenUntilTestEnds(createServer(answer), test.onTestFinished)
   return { url, apiKey: 'demo-key', workspaceId: 'demo-workspace' }
 }
 

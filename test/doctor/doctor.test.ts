@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, join } from 'node:path'
-import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, type TestContext, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
@@ -33,8 +33,8 @@ interface Finding {
 }
 
 /** The made-up service's clock is this machine's, or doctor would warn of it. */
-async function place(options: SimulatorOptions = {}): Promise<Place> {
-  return placeFor(await serveWorkspace({ now: 'real', ...options }))
+async function place(context: TestContext, options: SimulatorOptions = {}): Promise<Place> {
+  return placeFor(await serveWorkspace({ now: 'real', ...options }, context))
 }
 
 async function doctor({ cwd, env, file }: Place, args: readonly string[] = []): Promise<Ended> {
@@ -75,8 +75,8 @@ const digestOf = (file: string): string => createHash('sha256').update(readFileS
 const wrong = (all: readonly Finding[]) => all.filter(({ mark }) => mark === 'wrong')
 const warnings = (all: readonly Finding[]) => all.filter(({ mark }) => mark === 'warning')
 
-test('before the first backfill doctor finds no problem and writes nothing', async () => {
-  const around = await place()
+test.concurrent('before the first backfill doctor finds no problem and writes nothing', async context => {
+  const around = await place(context)
   const { status, stdout, stderr } = await doctor(around)
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
   expect(stdout).toContain(
@@ -88,8 +88,8 @@ test('before the first backfill doctor finds no problem and writes nothing', asy
   expect(readdirSync(around.cwd)).toEqual([])
 })
 
-test('doctor requests every endpoint of the API once', async () => {
-  const simulator = await serveWorkspace({ now: 'real' })
+test.concurrent('doctor requests every endpoint of the API once', async context => {
+  const simulator = await serveWorkspace({ now: 'real' }, context)
   const all = await findings(placeFor(simulator))
   const endpoints = all.filter(({ check }) => check.startsWith('GET '))
   expect(endpoints.map(({ mark }) => mark)).not.toContain('wrong')
@@ -101,7 +101,7 @@ test('doctor requests every endpoint of the API once', async () => {
   })
 })
 
-test('after a backfill doctor checks the database too and does not change it', async () => {
+test.concurrent('after a backfill doctor checks the database too and does not change it', async () => {
   const around = backfilled()
   // Every reader marks its place in the -shm file.
   const contents = () =>
@@ -115,7 +115,7 @@ test('after a backfill doctor checks the database too and does not change it', a
   expect(contents()).toEqual(before)
 })
 
-test('doctor reports all wrong settings at once and still checks the database', async () => {
+test.concurrent('doctor reports all wrong settings at once and still checks the database', async () => {
   const cwd = emptyFolder()
   const env = { PARLEY_API_KEY: 'hush-hush', PARLEY_API_MAX_CONCURRENCY: 'many' }
   const { status, stdout } = await parley(['doctor'], { cwd, env })
@@ -128,8 +128,8 @@ test('doctor reports all wrong settings at once and still checks the database', 
   expect(checks).toContain('disk space')
 })
 
-test('a refused key is reported once, and no further request is sent', async () => {
-  const simulator = await serveWorkspace()
+test.concurrent('a refused key is reported once, and no further request is sent', async context => {
+  const simulator = await serveWorkspace({}, context)
   const around = placeFor(simulator)
   simulator.setApiKey('another')
   const { status, stdout } = await doctor(around)
@@ -140,10 +140,10 @@ test('a refused key is reported once, and no further request is sent', async () 
   expect(simulator.requests.total()).toBe(1)
 })
 
-test.each([403, 404] as const)(
+test.concurrent.for([403, 404] as const)(
   'a workspace that answers every request with %i is reported once',
-  async refused => {
-    const around = await place({ foreignWorkspaceStatus: refused })
+  async (refused, context) => {
+    const around = await place(context, { foreignWorkspaceStatus: refused })
     around.env['PARLEY_WORKSPACE_ID'] = 'someone-elses'
     const { status, stdout } = await doctor(around)
     expect(status).toBe(EXIT_STATUS.refused)
@@ -154,7 +154,7 @@ test.each([403, 404] as const)(
   },
 )
 
-test('an unreachable API ends doctor with the exit status of a backfill', async () => {
+test.concurrent('an unreachable API ends doctor with the exit status of a backfill', async () => {
   const gone = await startSimulator({ messages: 1 })
   await gone.close()
   const { status, stdout } = await doctor(placeFor(gone), SOON)
@@ -164,8 +164,12 @@ test('an unreachable API ends doctor with the exit status of a backfill', async 
   )
 })
 
-test('a resource that the workspace does not offer is not a problem', async () => {
-  const around = await place({ securityOption: false, botConfigured: false, integrations: false })
+test.concurrent('a resource that the workspace does not offer is not a problem', async context => {
+  const around = await place(context, {
+    securityOption: false,
+    botConfigured: false,
+    integrations: false,
+  })
   const all = await findings(around)
   const notOffered = all.filter(({ found }) => found.includes('not offered'))
   expect(notOffered.map(({ mark, check }) => [mark, check])).toEqual([
@@ -176,17 +180,19 @@ test('a resource that the workspace does not offer is not a problem', async () =
   expect(wrong(all)).toEqual([])
 })
 
-test('a refusing endpoint is named with a hint', async () => {
-  const around = await place({ faults: [{ kind: 'status', status: 403, route: '/v2/messages' }] })
+test.concurrent('a refusing endpoint is named with a hint', async context => {
+  const around = await place(context, {
+    faults: [{ kind: 'status', status: 403, route: '/v2/messages' }],
+  })
   const { status, stdout } = await doctor(around)
   expect(status).toBe(EXIT_STATUS.apiUnavailable)
   expect(stdout).toMatch(/\nWRONG {4}GET \/v2\/messages: 403: .+\n {9}→ .*--skip/)
   expect(stdout).toContain('note     GET /v2/messages/{message}: not checked')
 })
 
-test('a hint that several findings share is printed once', async () => {
+test.concurrent('a hint that several findings share is printed once', async context => {
   const routes = ['/v2/messages', '/v2/activities', '/v1/members'] as const
-  const around = await place({
+  const around = await place(context, {
     faults: routes.map(route => ({ kind: 'status', status: 403, route }) as const),
   })
   const { stdout } = await doctor(around)
@@ -194,8 +200,8 @@ test('a hint that several findings share is printed once', async () => {
   expect(stdout.match(/Ask an administrator/g)).toHaveLength(1)
 })
 
-test('doctor tests the name of the parameter that ends an access-log period', async () => {
-  const around = await place({ accessLogEndParameter: 'until' })
+test.concurrent('doctor tests the name of the parameter that ends an access-log period', async context => {
+  const around = await place(context, { accessLogEndParameter: 'until' })
   const [found] = wrong(await findings(around))
   expect(found).toMatchObject({
     found: 'the API does not accept ?to= as the end of a period',
@@ -205,19 +211,19 @@ test('doctor tests the name of the parameter that ends an access-log period', as
   expect(wrong(await findings(around, ['--access-log-end-parameter', 'until']))).toEqual([])
 })
 
-test('a failed request is no sign that the API does not accept the parameter that ends a period', async () => {
+test.concurrent('a failed request is no sign that the API does not accept the parameter that ends a period', async context => {
   const faults = [{ kind: 'status', status: 500, route: LOG, requestHas: 'to=' }] as const
-  const [found] = wrong(await findings(await place({ faults })))
+  const [found] = wrong(await findings(await place(context, { faults })))
   expect(found).toMatchObject({ check: `GET ${LOG}`, found: expect.stringContaining('500') })
 })
 
-test('a response of another shape is described by its fields, never by its values', async () => {
+test.concurrent('a response of another shape is described by its fields, never by its values', async context => {
   const scripted = await serveAnswers(({ url }, response) => {
     response.setHeader('content-type', 'application/json')
     const isMembers = url?.startsWith('/v1/members')
     response.statusCode = isMembers ? 200 : 404
     response.end(JSON.stringify(isMembers ? { members: ['someone'], paging: {} } : { message: 'Not Found' }))
-  })
+  }, context)
   const { status, stdout } = await doctor(placeFor(scripted))
   expect(status).toBe(EXIT_STATUS.apiUnavailable)
   expect(stdout).toContain(
@@ -226,21 +232,21 @@ test('a response of another shape is described by its fields, never by its value
   expect(stdout).not.toContain('someone')
 })
 
-test('a wrong clock is a warning, and warnings do not change the exit status', async () => {
-  const around = await place({ now: '2026-01-01T00:00:00Z' })
+test.concurrent('a wrong clock is a warning, and warnings do not change the exit status', async context => {
+  const around = await place(context, { now: '2026-01-01T00:00:00Z' })
   const all = await findings(around)
   expect(warnings(all)).toContainEqual(expect.objectContaining({ check: 'clock' }))
   expect((await doctor(around)).status).toBe(0)
 })
 
-test('a missing database folder ends doctor with status 73', async () => {
-  const around = await place()
+test.concurrent('a missing database folder ends doctor with status 73', async context => {
+  const around = await place(context)
   const { status, stdout } = await doctor({ ...around, file: join(around.cwd, 'nowhere', 'parley.db') })
   expect(status).toBe(EXIT_STATUS.databaseUnavailable)
   expect(stdout).toMatch(/\nWRONG {4}database folder: .*nowhere does not exist\n {9}→ Create it /)
 })
 
-test('a folder and a database that other users may change or read are warnings', async () => {
+test.concurrent('a folder and a database that other users may change or read are warnings', async () => {
   const around = backfilled()
   chmodSync(around.file, 0o644)
   chmodSync(around.cwd, 0o777)
@@ -248,7 +254,7 @@ test('a folder and a database that other users may change or read are warnings',
   expect(found.map(({ check }) => check)).toEqual(['database folder', 'database mode'])
 })
 
-test('a database with a second hard link is a problem', async () => {
+test.concurrent('a database with a second hard link is a problem', async () => {
   const around = backfilled()
   linkSync(around.file, join(around.cwd, 'backup.db'))
   expect(wrong(await findings(around))).toMatchObject([
@@ -256,7 +262,7 @@ test('a database with a second hard link is a problem', async () => {
   ])
 })
 
-test('broken references in a table that parley did not create are a note, not a problem', async () => {
+test.concurrent('broken references in a table that parley did not create are a note, not a problem', async () => {
   const around = backfilled()
   const analyst = openSqlite(around.file)
   analyst.pragma('foreign_keys = OFF')
@@ -275,8 +281,8 @@ test('broken references in a table that parley did not create are a note, not a 
   )
 })
 
-test('a database that parley did not create is reported and not changed', async () => {
-  const around = await place()
+test.concurrent('a database that parley did not create is reported and not changed', async context => {
+  const around = await place(context)
   openSqlite(around.file).exec('CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)').close()
   const before = readFileSync(around.file)
   const { status, stdout } = await doctor(around)
@@ -285,7 +291,7 @@ test('a database that parley did not create is reported and not changed', async 
   expect(readFileSync(around.file)).toEqual(before)
 })
 
-test('a damaged database is reported', async () => {
+test.concurrent('a damaged database is reported', async () => {
   const around = backfilled()
   const db = openSqlite(around.file)
   db.pragma('wal_checkpoint(TRUNCATE)')
@@ -301,7 +307,7 @@ test('a damaged database is reported', async () => {
   expect(stdout).toMatch(/\nWRONG {4}integrity: not checked: it is damaged \(SQLITE_CORRUPT\w*\)\n/)
 })
 
-test('a damaged search index is reported as such, and not as a damaged warehouse', async () => {
+test.concurrent('a damaged search index is reported as such, and not as a damaged warehouse', async () => {
   const around = backfilled()
   const db = openSqlite(around.file)
   db.unsafeMode(true)
@@ -314,7 +320,7 @@ test('a damaged search index is reported as such, and not as a damaged warehouse
   )
 })
 
-test('an index that lacks rows is reported with the statement that builds it again', async () => {
+test.concurrent('an index that lacks rows is reported with the statement that builds it again', async () => {
   const around = backfilled()
   const db = openSqlite(around.file)
   db.unsafeMode(true)
@@ -344,7 +350,7 @@ test('an index that lacks rows is reported with the statement that builds it aga
   expect(await integrity()).toMatchObject({ mark: 'ok' })
 })
 
-test('a missing index is reported with the command that creates it', async () => {
+test.concurrent('a missing index is reported with the command that creates it', async () => {
   const around = backfilled()
   const db = openSqlite(around.file)
   db.exec('DROP INDEX messages_by_time; DROP INDEX messages_key; DROP INDEX meetings_transcript_pending')
@@ -367,7 +373,7 @@ test('a missing index is reported with the command that creates it', async () =>
   expect(await schemaOf()).toHaveLength(1)
 })
 
-test('a database of a newer version is reported as such', async () => {
+test.concurrent('a database of a newer version is reported as such', async () => {
   const around = backfilled()
   const db = openSqlite(around.file)
   db.exec("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('later', 9999999999999)")
@@ -377,10 +383,10 @@ test('a database of a newer version is reported as such', async () => {
   expect(stdout).toContain('was written by a newer version of parley')
 })
 
-test('the process that holds the lock is named and keeps the lock', async () => {
+test.concurrent('the process that holds the lock is named and keeps the lock', async context => {
   const around = backfilled()
   const lock = lockDatabase(around.file, systemClock(), 0o600)
-  onTestFinished(() => lock.release())
+  context.onTestFinished(() => lock.release())
   const all = await findings(around)
   expect(all.find(({ check }) => check === 'writer')).toMatchObject({
     mark: 'note',
@@ -389,19 +395,19 @@ test('the process that holds the lock is named and keeps the lock', async () => 
   expect(wrong(all)).toEqual([])
 })
 
-test('with several problems the exit status is that of the one a backfill would meet first', async () => {
-  const simulator = await serveWorkspace()
+test.concurrent('with several problems the exit status is that of the one a backfill would meet first', async context => {
+  const simulator = await serveWorkspace({}, context)
   const around = placeFor(simulator)
   simulator.setApiKey('another')
   mkdirSync(around.file)
   expect((await doctor(around)).status).toBe(EXIT_STATUS.databaseUnavailable)
 })
 
-test('doctor says through which proxy it went, and checks the certificate of the API behind it', async () => {
-  const simulator = await serveWorkspace()
-  const certificate = createCertificate('api.example.test')
-  const to = await serveTlsTo(certificate, Number(new URL(simulator.url).port))
-  const { url, asked } = await startConnectProxy({ to, login: 'user:hush' })
+test.concurrent('doctor says through which proxy it went, and checks the certificate of the API behind it', async context => {
+  const simulator = await serveWorkspace({}, context)
+  const certificate = createCertificate(['api.example.test'], context.onTestFinished)
+  const to = await serveTlsTo(certificate, Number(new URL(simulator.url).port), context.onTestFinished)
+  const { url, asked } = await startConnectProxy({ to, login: 'user:hush' }, context.onTestFinished)
   const around = placeFor({ ...simulator, url: 'https://api.example.test' })
   const env = { ...around.env, https_proxy: '', HTTPS_PROXY: ` ${url.replace('//', '//user:hush@')} ` }
   const refused = await doctor({ ...around, env: { ...env, NODE_TLS_REJECT_UNAUTHORIZED: '0' } }, SOON)
@@ -422,8 +428,8 @@ test('doctor says through which proxy it went, and checks the certificate of the
   expect(refused.stdout + stdout).not.toContain('hush')
 })
 
-test('doctor tells a proxy that asks for a password from an API that is down', async () => {
-  const { url } = await startConnectProxy({ to: 1, login: 'user:hush' })
+test.concurrent('doctor tells a proxy that asks for a password from an API that is down', async context => {
+  const { url } = await startConnectProxy({ to: 1, login: 'user:hush' }, context.onTestFinished)
   const around = placeFor({ url: 'http://api.example.test', apiKey: 'hidden-1', workspaceId: 'acme' })
   const { status, stdout } = await doctor({ ...around, env: { ...around.env, HTTP_PROXY: url } }, SOON)
   expect(status).toBe(EXIT_STATUS.apiUnavailable)
@@ -432,16 +438,16 @@ test('doctor tells a proxy that asks for a password from an API that is down', a
   )
 })
 
-test('doctor reaches the API on loopback without the proxy, and says so', async () => {
-  const around = await place()
+test.concurrent('doctor reaches the API on loopback without the proxy, and says so', async context => {
+  const around = await place(context)
   const env = { ...around.env, PARLEY_API_PROXY: 'proxy.invalid:3128' }
   const [finding] = (await findings({ ...around, env })).filter(({ check }) => check === 'proxy')
   expect(finding).toMatchObject({ mark: 'note', found: expect.stringMatching(/^not used for http:\/\/127/) })
   expect((await findings(around)).filter(({ check }) => check === 'proxy')).toEqual([])
 })
 
-test('doctor warns of an address on which the daemon would not listen without a token', async () => {
-  const around = await place()
+test.concurrent('doctor warns of an address on which the daemon would not listen without a token', async context => {
+  const around = await place(context)
   const open = { ...around, env: { ...around.env, PARLEY_HTTP_LISTEN: '0.0.0.0:8787' } }
   const { status, stdout } = await doctor(open)
   expect(status).toBe(EXIT_STATUS.done)
@@ -453,8 +459,11 @@ test('doctor warns of an address on which the daemon would not listen without a 
   expect(closed.stdout).not.toMatch(/status server|a-token/)
 })
 
-test('doctor sends requests no faster than the rate that the warehouse has learned', async () => {
-  const simulator = await serveWorkspace({ now: 'real', limit: { kind: 'token-bucket', rate: 20, burst: 2 } })
+test.concurrent('doctor sends requests no faster than the rate that the warehouse has learned', async context => {
+  const simulator = await serveWorkspace(
+    { now: 'real', limit: { kind: 'token-bucket', rate: 20, burst: 2 } },
+    context,
+  )
   const around = { ...backfilled(), env: placeFor(simulator).env }
   const db = openSqlite(around.file)
   db.prepare("UPDATE sync_meta SET value = ? WHERE key = 'learned_rate'").run(
@@ -465,8 +474,8 @@ test('doctor sends requests no faster than the rate that the warehouse has learn
   expect(simulator.requests.count(undefined, 429)).toBe(0)
 })
 
-test('doctor stays below the daily ceiling and warns that the remaining endpoints were not checked', async () => {
-  const simulator = await serveWorkspace({ now: 'real' })
+test.concurrent('doctor stays below the daily ceiling and warns that the remaining endpoints were not checked', async context => {
+  const simulator = await serveWorkspace({ now: 'real' }, context)
   const around = placeFor(simulator)
   const ceiling = ['--max-requests-per-day', '5']
   const [line] = (await findings(around, ceiling)).filter(({ check }) => check === 'requests')
@@ -485,7 +494,7 @@ test('doctor stays below the daily ceiling and warns that the remaining endpoint
   expect(simulator.requests.total()).toBe(before + 1)
 })
 
-test.each<[what: string, path: string, says: string, create: (folder: string) => void]>([
+test.concurrent.for<[what: string, path: string, says: string, create: (folder: string) => void]>([
   [
     'below a loop of symbolic links',
     'loop/parley.db',
@@ -496,8 +505,8 @@ test.each<[what: string, path: string, says: string, create: (folder: string) =>
   ['of a folder', 'folder', 'EISDIR', cwd => mkdirSync(join(cwd, 'folder'))],
 ])(
   'for a database path %s doctor reports the checks that it could not make, and makes the others',
-  async (_, path, code, create) => {
-    const around = await place()
+  async ([, path, code, create], context) => {
+    const around = await place(context)
     create(around.cwd)
     const { status, stdout, stderr } = await doctor({ ...around, file: path }, ['--json'])
     expect({ status, stderr }).toEqual({ status: EXIT_STATUS.databaseUnavailable, stderr: '' })
@@ -532,7 +541,7 @@ function damageTable(file: string, table: string): void {
   writeFileSync(file, bytes.fill(0xa5, (page - 1) * size, page * size))
 }
 
-test('views that an older version created, with the same migrations, are a note', async () => {
+test.concurrent('views that an older version created, with the same migrations, are a note', async () => {
   const around = backfilled()
   openSqlite(around.file)
     .exec(`DROP VIEW periods; CREATE VIEW "periods" /* One period. */ AS SELECT 'last week' AS period`)
@@ -546,7 +555,7 @@ test('views that an older version created, with the same migrations, are a note'
   )
 })
 
-test('a check of a damaged bookkeeping table reports that it did not run, and the others still run', async () => {
+test.concurrent('a check of a damaged bookkeeping table reports that it did not run, and the others still run', async () => {
   const around = backfilled()
   damageTable(around.file, 'sync_meta')
   const { status, stdout, stderr } = await doctor(around, ['--json'])
@@ -563,8 +572,8 @@ test('a check of a damaged bookkeeping table reports that it did not run, and th
   expect(fine).toEqual(expect.arrayContaining(['schema', 'writer', 'GET /v1/members']))
 })
 
-test('doctor sends no request when the daily ceiling is set and the count of the day is damaged', async () => {
-  const simulator = await serveWorkspace({ now: 'real' })
+test.concurrent('doctor sends no request when the daily ceiling is set and the count of the day is damaged', async context => {
+  const simulator = await serveWorkspace({ now: 'real' }, context)
   const around = { ...backfilled(), env: placeFor(simulator).env }
   damageTable(around.file, 'sync_meta')
   const all = await findings(around, ['--max-requests-per-day', '500'])
@@ -575,7 +584,7 @@ test('doctor sends no request when the daily ceiling is set and the count of the
   expect(simulator.requests.total()).toBe(0)
 })
 
-test('missing tables and a missing list of migrations are problems of the schema', async () => {
+test.concurrent('missing tables and a missing list of migrations are problems of the schema', async () => {
   const lacking = backfilled()
   openSqlite(lacking.file).exec('DROP TABLE sync_tasks; DROP TABLE team_members').close()
   const unlisted = backfilled()
@@ -588,16 +597,16 @@ test('missing tables and a missing list of migrations are problems of the schema
   )
 })
 
-test('a database without tables, as a first backfill has it for a moment, is empty and not damaged', async () => {
-  const around = await place()
+test.concurrent('a database without tables, as a first backfill has it for a moment, is empty and not damaged', async context => {
+  const around = await place(context)
   openSqlite(around.file).exec('PRAGMA journal_mode = wal').close()
   const all = await findings(around)
   expect(wrong(all)).toEqual([])
   expect(all).toContainEqual(expect.objectContaining({ mark: 'note', found: `${around.file} is empty` }))
 })
 
-test('an API that answers every request with 503 is not called readable, and its key not accepted', async () => {
-  const around = await place({ faults: [{ kind: 'status', status: 503 }] })
+test.concurrent('an API that answers every request with 503 is not called readable, and its key not accepted', async context => {
+  const around = await place(context, { faults: [{ kind: 'status', status: 503 }] })
   const { status, stdout } = await doctor(around, ['--json'])
   expect(status).toBe(EXIT_STATUS.apiUnavailable)
   const all: Finding[] = JSON.parse(stdout).findings

@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Clock, MINUTE_MS, systemClock } from '../../src/base/clock.ts'
 import { loadSettings, type Settings } from '../../src/config/load-settings.ts'
 import type { Finding } from '../../src/doctor/finding.ts'
@@ -213,7 +213,7 @@ describe('a bucket', () => {
 })
 
 test('the command reports the target of the settings, and its status does not depend on it', async () => {
-  const { cwd, env, file } = placeFor(await serveWorkspace({ now: 'real' }))
+  const { cwd, env, file } = placeFor(await serveWorkspace({ now: 'real' }, { onTestFinished }))
   const args = ['doctor', '--json', '--database', file, '--publish-target', `s3://${BUCKET}/lake`]
   const { status, stdout } = await parley(args, { cwd, env: { ...env, AWS_EC2_METADATA_DISABLED: 'true' } })
   expect(status).toBe(0)

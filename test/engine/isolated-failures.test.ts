@@ -27,6 +27,8 @@ import { startTimed } from './trial-timed.ts'
 
 /** A single bad item is put off and reported. Everything next to it is read. */
 
+type AtEnd = ScriptedApi['atEnd']
+
 describe('an id that no request can contain', () => {
   const HOSTILE = [
     'half \ud800',
@@ -41,7 +43,7 @@ describe('an id that no request can contain', () => {
     'é',
   ]
 
-  test('the id is rejected from a list of keys, and the run reads all others', async () => {
+  test.concurrent('the id is rejected from a list of keys, and the run reads all others', async context => {
     const id = fc.oneof(
       fc.constantFrom(...HOSTILE, 'x'.repeat(100_000)),
       fc.string({ unit: 'binary', maxLength: 5 }),
@@ -49,7 +51,7 @@ describe('an id that no request can contain', () => {
     )
     await fc.assert(
       fc.asyncProperty(fc.uniqueArray(id, { maxLength: 12 }), async ids => {
-        const api = await startScriptedApi()
+        const api = await startScriptedApi(context.onTestFinished)
         const stopping = new AbortController()
         api.on('/v1/meetings', () => v1Page(ids.map(one => ({ meeting_id: one }))))
         api.on('/v1/meetings/{id}', ({ params: [one] }) => {
@@ -74,8 +76,8 @@ describe('a failing page of a timeline', () => {
   const MESSAGES = { time: 'received_at', from: 'received_from', to: 'received_to' } as const
 
   /** A list on which a page with one of the bad rows answers with this status. */
-  async function startHostile(count: number, bad: readonly number[], status: number) {
-    const api = await startScriptedApi()
+  async function startHostile(atEnd: AtEnd, count: number, bad: readonly number[], status: number) {
+    const api = await startScriptedApi(atEnd)
     const rows = Array.from({ length: count }, (_, index) => message(index + 1))
     const badIds = new Set(bad.map(uuid))
     const list = scriptedList({
@@ -96,7 +98,7 @@ describe('a failing page of a timeline', () => {
       .filter(number => !but.includes(number))
       .map(uuid)
 
-  test.each([
+  test.concurrent.for<[where: string, status: number, bad: number[]]>([
     ['in the middle', 500, [150]],
     ['the newest', 500, [1]],
     ['the oldest', 500, [300]],
@@ -105,8 +107,8 @@ describe('a failing page of a timeline', () => {
     ['in the middle', 410, [150]],
     ['the newest', 410, [1]],
     ['the newest', 422, [1]],
-  ])('the failing page costs only its bad row: %s (%i)', async (_, status, bad) => {
-    const { api, trial, mend } = await startHostile(300, bad, status)
+  ])('the failing page costs only its bad row: %s (%i)', async ([, status, bad], context) => {
+    const { api, trial, mend } = await startHostile(context.onTestFinished, 300, bad, status)
     expect(outcomeOf(await trial.run(['messages']), 'messages')).toBe('failed')
     expect(trial.column(stored)).toEqual(all(300, bad))
     // Bounds are inclusive and rounded up, so that up to three neighbouring spans of a millisecond hold the row.
@@ -138,10 +140,10 @@ describe('a failing single read', () => {
   const timesAsked = (api: ScriptedApi, route: string, key: string) =>
     api.asked(route).filter(({ params: [one] }) => one === key).length
 
-  test.each([500, 400])(
+  test.concurrent.for([500, 400])(
     'the read is postponed with growing waits, and the others are made at once (%i)',
-    async status => {
-      const api = await startScriptedApi()
+    async (status, context) => {
+      const api = await startScriptedApi(context.onTestFinished)
       api.on('/v1/collections/{id}', ({ params: [id] }) =>
         id === 'bad' ? refused(status) : { body: { data: { id } } },
       )
@@ -166,8 +168,8 @@ describe('a failing single read', () => {
     },
   )
 
-  test('a failing read waits no longer because its earlier answers were not final', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('a failing read waits no longer because its earlier answers were not final', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     let fails = false
     const withoutText = message(1, { received_at: new Date().toISOString() })
     api.on('/v2/messages', () => v2Page([withoutText]))
@@ -190,8 +192,8 @@ describe('a failing single read', () => {
     expect(await afterHours(0.1)).toBe(before + 2)
   })
 
-  test('a failing read of a backfill delays no other, and the next run retries it', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('a failing read of a backfill delays no other, and the next run retries it', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     let isBad = true
     api.on('/v1/collections/{id}', ({ params: [id] }) =>
       isBad && id === 'bad' ? refused(400) : { body: { data: { id } } },
@@ -208,8 +210,8 @@ describe('a failing single read', () => {
     expect(trial.column('SELECT id FROM collections ORDER BY 1')).toEqual([...good, 'bad'])
   })
 
-  test('a bad id among a hundred of one request is found by halving', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('a bad id among a hundred of one request is found by halving', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     const bad = [17, 18, 99].map(uuid)
     const answered: string[] = []
     api.on('/v2/messages', ({ query: { ids = '' } }) => {
@@ -231,8 +233,8 @@ describe('a failing single read', () => {
     expect(api.requests.length).toBeLessThan(2 * 7 * bad.length + 10)
   })
 
-  test('a failing read of a changed record leaves the other changes to be read', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('a failing read of a changed record leaves the other changes to be read', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     const shown = (key: string) => ({ id: key, object: 'deal', fields: {}, updated_at: null })
     api.on('/v2/objects/{object}/records', ({ query: { ids = '' } }) => {
       const keys = ids === '' ? [] : ids.split(',')
@@ -246,8 +248,8 @@ describe('a failing single read', () => {
     expect(trial.column('SELECT id FROM crm_records ORDER BY 1')).toEqual([2, 3, 4].map(uuid))
   })
 
-  test('ten failing reads of the newest items do not end a backfill of the others', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('ten failing reads of the newest items do not end a backfill of the others', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     const ids = Array.from({ length: 40 }, (_, index) => `m${String(index).padStart(2, '0')}`)
     const bad = new Set(ids.slice(0, 15))
     const start = (id: string) => new Date(Date.UTC(2026, 0, 50 - Number(id.slice(1)))).toISOString()
@@ -261,8 +263,8 @@ describe('a failing single read', () => {
     expect(trial.column('SELECT id FROM meetings ORDER BY 1')).toEqual(ids.filter(id => !bad.has(id)))
   })
 
-  test('a backfill whose single reads all fail leaves them to the next run after a few requests', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('a backfill whose single reads all fail leaves them to the next run after a few requests', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     const ids = Array.from({ length: 40 }, (_, index) => `m${String(index).padStart(2, '0')}`)
     let isBroken = true
     api.on('/v1/meetings', () => v1Page(ids.map(id => ({ meeting_id: id }))))
@@ -280,8 +282,8 @@ describe('a failing single read', () => {
     expect(trial.column('SELECT id FROM meetings ORDER BY 1')).toEqual(ids)
   })
 
-  test('the tasks of an unavailable object do not hide those of other objects', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('the tasks of an unavailable object do not hide those of other objects', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     api.on('/v2/objects/{object}/records', ({ params: [object] }) =>
       object === 'company' ? refused(404) : v2Page([]),
     )
@@ -304,8 +306,8 @@ describe('a failing single read', () => {
 })
 
 describe('a list of which one scope fails', () => {
-  async function startObjects(answer: () => ScriptedAnswer) {
-    const api = await startScriptedApi()
+  async function startObjects(atEnd: AtEnd, answer: () => ScriptedAnswer) {
+    const api = await startScriptedApi(atEnd)
     const objects = ['deal', 'company', 'contact'].map(name => ({ name }))
     api.on('/v2/objects', () => ({ body: { data: objects } }))
     api.on('/v2/objects/{object}', ({ params: [name] }) => ({ body: { name, fields: [] } }))
@@ -316,9 +318,9 @@ describe('a list of which one scope fails', () => {
   }
   const RESOURCES = ['crm_objects', 'crm_records'] as const
 
-  test('the scope is postponed alone, gives a reason, and is read at most each quarter of an hour', async () => {
+  test.concurrent('the scope is postponed alone, gives a reason, and is read at most each quarter of an hour', async context => {
     let answer = refused(500)
-    const { api, trial } = await startObjects(() => answer)
+    const { api, trial } = await startObjects(context.onTestFinished, () => answer)
     const timed = await startTimed(api, trial, RESOURCES)
     const settle = async () => {
       await timed.drain()
@@ -345,8 +347,8 @@ describe('a list of which one scope fails', () => {
     expect(stateOf(trial, 'crm_records')).toBe('ok')
   })
 
-  test('the scope is read in smaller pages from its top when a page is too large', async () => {
-    const { api, trial } = await startObjects(() => v2Page([]))
+  test.concurrent('the scope is read in smaller pages from its top when a page is too large', async context => {
+    const { api, trial } = await startObjects(context.onTestFinished, () => v2Page([]))
     const rows = Array.from({ length: 30 }, (_, index) => ({
       id: uuid(index),
       object: 'company',
@@ -400,8 +402,8 @@ describe('a workspace with bad rows anywhere', () => {
   )
 
   /** Every answer with a bad item fails, until all items are repaired. */
-  async function startWorkspace(size: number, apart: number, bad: Bad) {
-    const api = await startScriptedApi()
+  async function startWorkspace(atEnd: AtEnd, size: number, apart: number, bad: Bad) {
+    const api = await startScriptedApi(atEnd)
     const names = Array.from({ length: size }, (_, number) => `m${number}`)
     let isMended = false
     const faultFor = (which: readonly number[], number: number) =>
@@ -453,10 +455,10 @@ describe('a workspace with bad rows anywhere', () => {
     meetings: column('SELECT id FROM live_meetings ORDER BY 1'),
   })
 
-  test('a backfill reads everything except the bad rows, and the next one reads those after a repair', async () => {
+  test.concurrent('a backfill reads everything except the bad rows, and the next one reads those after a repair', async context => {
     await fc.assert(
       fc.asyncProperty(worlds, async ({ size, apart, bad }) => {
-        const world = await startWorkspace(size, apart, bad)
+        const world = await startWorkspace(context.onTestFinished, size, apart, bad)
         const trial = await startTrial(world.api)
         const isBad = [bad.messages, bad.texts, bad.meetings].some(({ length }) => length > 0)
         expect((await trial.run(RESOURCES)).complete).toBe(!isBad)
@@ -471,10 +473,10 @@ describe('a workspace with bad rows anywhere', () => {
     )
   })
 
-  test('the daemon reads everything except the bad rows, and polls the newest end meanwhile', async () => {
+  test.concurrent('the daemon reads everything except the bad rows, and polls the newest end meanwhile', async context => {
     await fc.assert(
       fc.asyncProperty(worlds, async ({ size, apart, bad }) => {
-        const world = await startWorkspace(size, apart, bad)
+        const world = await startWorkspace(context.onTestFinished, size, apart, bad)
         const trial = await startTrial(world.api)
         const timed = await startTimed(world.api, trial, RESOURCES)
         for (let polls = 0; polls < POLLS; polls += 1) {
@@ -499,8 +501,8 @@ describe('a workspace with bad rows anywhere', () => {
   })
 })
 
-test('a meeting leaves a collection whose id contains a NUL', async () => {
-  const api = await startScriptedApi()
+test.concurrent('a meeting leaves a collection whose id contains a NUL', async context => {
+  const api = await startScriptedApi(context.onTestFinished)
   let listed = ['x', 'y']
   api.on('/v1/collections', () => v1Page([{ id: 'a\u0000b' }]))
   api.on('/v1/meetings', () => v1Page(listed.map(meeting_id => ({ meeting_id }))))

@@ -4,6 +4,7 @@ import { RESOURCE_NAMES } from '../../src/declare/resource-names.ts'
 import {
   numberedPage,
   refused,
+  type ScriptedAnswer,
   type ScriptedApi,
   signal,
   startScriptedApi,
@@ -47,8 +48,8 @@ async function stopOf(run: Promise<unknown>): Promise<StopError> {
 }
 
 describe('a key that the API refuses', () => {
-  test('a refused key ends the run at once with 77', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('a refused key ends the run at once with 77', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     refuseEverything(api, 401)
     const trial = await startTrial(api)
     const error = await stopOf(trial.run(RESOURCE_NAMES))
@@ -58,8 +59,8 @@ describe('a key that the API refuses', () => {
     expect(api.requests.length).toBeLessThanOrEqual(8)
   })
 
-  test('a key that is refused in the middle ends the run with 77, and the stored rows stay', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('a key that is refused in the middle ends the run with 77, and the stored rows stay', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     api.on('/v2/messages', ({ query }) =>
       query['cursor'] === undefined ? v2Page([message(1)], 'second') : refused(401),
     )
@@ -71,10 +72,10 @@ describe('a key that the API refuses', () => {
 })
 
 describe('a workspace that cannot be reached', () => {
-  test.each([403, 404])(
+  test.concurrent.for([403, 404])(
     'a %i on every request ends the run with 77, and nothing is deleted',
-    async status => {
-      const api = await startScriptedApi()
+    async (status, context) => {
+      const api = await startScriptedApi(context.onTestFinished)
       api.on('/v1/members', () => numberedPage([{ id: 'a' }]))
       api.on('/v1/collections', () => v1Page([{ id: 'c' }]))
       api.on('/v1/meetings', () => v1Page([{ meeting_id: 'm' }]))
@@ -90,8 +91,8 @@ describe('a workspace that cannot be reached', () => {
     },
   )
 
-  test('a 404 on the rest of an interrupted run does not count as a missing workspace', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('a 404 on the rest of an interrupted run does not count as a missing workspace', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     const asked = signal()
     const interrupt = new AbortController()
     api.on('/v2/messages', () => v2Page([message(1)]))
@@ -110,8 +111,8 @@ describe('a workspace that cannot be reached', () => {
     expect(trial.column('SELECT text_state FROM messages')).toEqual(['gone'])
   })
 
-  test('meetings that are all withheld do not keep an interrupted run from continuing', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('meetings that are all withheld do not keep an interrupted run from continuing', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     const interrupt = new AbortController()
     const meetings = Array.from({ length: 30 }, (_, index) => ({ meeting_id: `m${index}` }))
     api.on('/v1/meetings', () => v1Page(meetings))
@@ -130,8 +131,8 @@ describe('a workspace that cannot be reached', () => {
     expect(trial.column("SELECT count(*) FROM meetings WHERE access = 'withheld'")).toEqual([30])
   })
 
-  test('an unavailable resource does not make a run incomplete', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('an unavailable resource does not make a run incomplete', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     api.on('/v1/public-api-access-logs', () => refused(403))
     const trial = await startTrial(api)
     const result = await trial.run(['members', 'access_logs', 'bot_definition', 'integrations'])
@@ -142,8 +143,8 @@ describe('a workspace that cannot be reached', () => {
     expect(stateOf(trial, 'access_logs')).toBe('unavailable')
   })
 
-  test('an object without records leaves the others available, even when they are empty', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('an object without records leaves the others available, even when they are empty', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     api.on('/v2/objects', () => ({ body: [{ name: 'deal' }] }))
     api.on('/v2/objects/{object}', ({ params: [name] }) =>
       name === 'deal' ? { body: { name, fields: [] } } : refused(404),
@@ -159,8 +160,8 @@ describe('a workspace that cannot be reached', () => {
 })
 
 describe('an API that does not answer', () => {
-  test('a refused connection ends the run with 69 and names the address', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('a refused connection ends the run with 69 and names the address', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     const url = 'http://127.0.0.1:1'
     const trial = await startTrial({ ...api, url })
     const error = await stopOf(trial.run(['members', 'teams', 'activities'], { giveUpMs: 3000 }))
@@ -174,6 +175,7 @@ describe('an API that does not answer', () => {
     expect(error.code).toBe('api-silent')
   })
 
+  // What has a time limit of 150 ms here runs alone, so that only what is silent exceeds it.
   test('a server that accepts requests and sends nothing ends the run with 69', async () => {
     const api = await startScriptedApi()
     for (const route of ['/v1/members', '/v1/teams', '/v1/collections', '/v2/activities', '/v2/messages']) {
@@ -219,13 +221,13 @@ describe('an API that does not answer', () => {
     expect(trial.column('SELECT id FROM members')).toEqual(['a'])
   })
 
-  test.each([
+  test.concurrent.for<[what: string, answer: ScriptedAnswer]>([
     ['connections are cut', { cut: true }],
     ['a gateway answers 502', refused(502)],
   ])(
     'an API that stops in the middle gets one request at a time until the run gives up: %s',
-    async (_, answer) => {
-      const api = await startScriptedApi()
+    async ([, answer], context) => {
+      const api = await startScriptedApi(context.onTestFinished)
       const messages = Array.from({ length: 100 }, (__, index) => message(index))
       let left = 10
       api.on('/v2/messages', () => v2Page(messages))
@@ -248,8 +250,8 @@ describe('an API that does not answer', () => {
     },
   )
 
-  test('a failing route among many gets no request between two trials', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('a failing route among many gets no request between two trials', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     const routes = [
       '/v1/members',
       '/v1/teams',
@@ -267,8 +269,8 @@ describe('an API that does not answer', () => {
     expect(api.requests.length).toBeLessThan(25)
   })
 
-  test('an API that fails once and recovers leaves no trace', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('an API that fails once and recovers leaves no trace', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     let tries = 0
     api.on('/v1/members', () => {
       tries += 1
@@ -288,8 +290,8 @@ describe('an API that does not answer', () => {
 })
 
 describe('a failing resource', () => {
-  test('a failing resource never stops the others, and the run is incomplete', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('a failing resource never stops the others, and the run is incomplete', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     api.on('/v1/members', () => refused(500))
     api.on('/v1/teams', () => refused(400))
     api.on('/v1/collections', () => v1Page([{ id: 'c' }]))
@@ -316,8 +318,8 @@ describe('a failing resource', () => {
     expect(stateOf(trial, 'members')).toBe('ok')
   })
 
-  test('a resource whose every single read fails does not count as an API that does not answer', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('a resource whose every single read fails does not count as an API that does not answer', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     const stopping = new AbortController()
     const meetings = Array.from({ length: 20 }, (_, index) => ({ meeting_id: `m${index}` }))
     api.on('/v1/meetings', () => v1Page(meetings))
@@ -333,8 +335,8 @@ describe('a failing resource', () => {
     expect(trial.logged()).not.toContain('No request to the API succeeds')
   })
 
-  test('failed requests that wait for a retry do not leave the run unfinished when their route is given up', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('failed requests that wait for a retry do not leave the run unfinished when their route is given up', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     api.on('/v2/messages', () => v2Page(Array.from({ length: 20 }, (_, number) => message(number))))
     api.on('/v2/messages/{id}', () => refused(500))
     const trial = await startTrial(api)
@@ -347,8 +349,8 @@ describe('a failing resource', () => {
     expect(trial.column('SELECT round_open FROM sync_resources WHERE round_open')).toEqual([])
   })
 
-  test('an answer that is too large fails only its request', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('an answer that is too large fails only its request', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     api.on('/v2/messages', () => v2Page([1, 2, 3].map(number => message(number))))
     api.on('/v2/messages/{id}', ({ params: [id] }) => {
       const number = [1, 2, 3].find(each => uuid(each) === id) ?? 0
@@ -369,8 +371,8 @@ describe('a failing resource', () => {
   })
 })
 
-test('a resource is backfilling until complete_as_of has its instant, also while others are read', async () => {
-  const api = await startScriptedApi()
+test.concurrent('a resource is backfilling until complete_as_of has its instant, also while others are read', async context => {
+  const api = await startScriptedApi(context.onTestFinished)
   const trial = await startTrial(api)
   const seen: Record<string, unknown>[] = []
   api.on('/v1/members', () => numberedPage([{ id: 'a' }]))
@@ -391,8 +393,8 @@ test('a resource is backfilling until complete_as_of has its instant, also while
 })
 
 describe('an interrupted round', () => {
-  test('requests that the stop cuts off count for the day, since the API received them', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('requests that the stop cuts off count for the day, since the API received them', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     api.on('/v1/members', () => never)
     const trial = await startTrial(api)
     const stop = new AbortController()
@@ -408,8 +410,8 @@ describe('an interrupted round', () => {
     expect(trial.counted()).toBe(api.requests.length)
   })
 
-  test('the next run continues the round, does not read the same again, and says from when on it may lack data', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('the next run continues the round, does not read the same again, and says from when on it may lack data', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     const asked = signal()
     const interrupt = new AbortController()
     api.on('/v1/members', () => numberedPage([{ id: 'a' }]))
@@ -440,8 +442,8 @@ describe('an interrupted round', () => {
     expect((await trial.run(['members', 'messages'])).continuedFrom).toBeUndefined()
   })
 
-  test('a run of some resources does not count as a round of the others', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('a run of some resources does not count as a round of the others', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     const interrupt = new AbortController()
     const asked = signal()
     let teams = ['old']
@@ -464,8 +466,8 @@ describe('an interrupted round', () => {
   })
 })
 
-test('a document that was read counts as read while another program writes', async () => {
-  const api = await startScriptedApi()
+test.concurrent('a document that was read counts as read while another program writes', async context => {
+  const api = await startScriptedApi(context.onTestFinished)
   const trial = await startTrial(api)
   const { attempt } = trial.store
   const isStored = () => trial.all('SELECT 1 FROM bot_definition').length > 0
@@ -476,8 +478,8 @@ test('a document that was read counts as read while another program writes', asy
   expect((await trial.run(['bot_definition'])).complete).toBe(true)
 })
 
-test('reads that fall due while a run ends are left to the next run, and the run is complete', async () => {
-  const api = await startScriptedApi()
+test.concurrent('reads that fall due while a run ends are left to the next run, and the run is complete', async context => {
+  const api = await startScriptedApi(context.onTestFinished)
   const trial = await startTrial(api)
   const listed = message(1, { received_at: new Date(trial.clock.now() - 60_000).toISOString() })
   api.on('/v2/messages', () => v2Page([listed]))
@@ -500,8 +502,8 @@ test('reads that fall due while a run ends are left to the next run, and the run
 describe('--since', () => {
   const range = { since: minutesBack(2 * 24 * 60) }
 
-  test('--since limits the requests, and a later run without it loads what is older', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('--since limits the requests, and a later run without it loads what is older', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     const days = [0.5, 1.5, 2.5, 3.5]
     const rows = days.map((day, index) => message(index + 1, { received_at: minutesBack(day * 24 * 60) }))
     api.on('/v2/messages', ({ query: { received_from: from, received_to: to } }) =>
@@ -519,8 +521,8 @@ describe('--since', () => {
     expect(trial.column(state)).toEqual(['present', 'present', 'present', 'present'])
   })
 
-  test('--since limits the requests of a run after a complete one too', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('--since limits the requests of a run after a complete one too', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     api.on('/v2/messages', () => v2Page([message(1)]))
     const trial = await startTrial(api)
     await trial.run(['messages'])
@@ -530,8 +532,8 @@ describe('--since', () => {
     expect(trial.column('SELECT count(*) FROM live_messages')).toEqual([1])
   })
 
-  test('reads that --since leaves out do not count as pending, and a later run without it makes them', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('reads that --since leaves out do not count as pending, and a later run without it makes them', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     const meeting = (id: string, days: number) => ({
       meeting_id: id,
       start_time: minutesBack(days * 24 * 60),
@@ -551,8 +553,8 @@ describe('--since', () => {
     expect([trial.column(ids), trial.column(pending)]).toEqual([['new', 'old'], [0]])
   })
 
-  test('--since deletes no older row', async () => {
-    const api = await startScriptedApi()
+  test.concurrent('--since deletes no older row', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
     const rows = [message(1), message(2, { received_at: minutesBack(10 * 24 * 60) })]
     api.on('/v2/messages', ({ query: { received_from: from, ids } }) =>
       ids === undefined ? v2Page(rows.filter(row => !from || row.received_at >= from)) : v2Page([]),

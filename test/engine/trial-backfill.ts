@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
 import { createClient } from '../../src/api/client.ts'
 import { createGovernor } from '../../src/api/governor/governor.ts'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
@@ -75,7 +74,7 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
   const store = openStore({ path, mode: 0o600, command: 'test', pid: process.pid, clock })
   // No test loses power, and waits for the disk would take most of the time.
   store.db.pragma('synchronous = OFF')
-  onTestFinished(() => {
+  api.atEnd(() => {
     store.close()
     rmSync(folder, { recursive: true })
   })

@@ -1,4 +1,3 @@
-import { onTestFinished } from 'vitest'
 import { createClient, type Sent } from '../../src/api/client.ts'
 import { type Clock, isoInstant } from '../../src/base/clock.ts'
 import { ParleyError, ResourceError, RetryError } from '../../src/base/errors.ts'
@@ -75,7 +74,7 @@ export async function startTimed(
     maxResponseBytes: 1 << 20,
     clock,
   })
-  onTestFinished(() => client.close())
+  api.atEnd(() => client.close())
   const sources: Source[] = []
   const context: EngineContext = createContext({
     store,

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { expect, type TestContext, test } from 'vitest'
 import { isoInstant } from '../../src/base/clock.ts'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
@@ -62,13 +62,16 @@ function textsOf(messages: readonly Record<string, unknown>[]): number {
     }).length
 }
 
-async function simulated(options: SimulatorOptions) {
-  const simulator = await serveWorkspace(options)
+async function simulated(options: SimulatorOptions, context: TestContext) {
+  const simulator = await serveWorkspace(options, context)
   return { simulator, place: placeFor(simulator) }
 }
 
-test('the plan for 300 messages is within a fifth of what the backfill then needs, and stores nothing', async () => {
-  const { simulator, place } = await simulated({ messages: 300, meetings: 20, deals: 15, members: 10 })
+test.concurrent('the plan for 300 messages is within a fifth of what the backfill then needs, and stores nothing', async context => {
+  const { simulator, place } = await simulated(
+    { messages: 300, meetings: 20, deals: 15, members: 10 },
+    context,
+  )
   const plan = await planOf(place)
   expect(plan.asked).toBe(simulator.requests.total())
   expect(plan.asked).toBeLessThanOrEqual(60)
@@ -77,8 +80,8 @@ test('the plan for 300 messages is within a fifth of what the backfill then need
   expectNear(plan.requests, requests)
 })
 
-test('the plan for 30,000 messages takes at most 60 requests and is within a fifth', async () => {
-  const { simulator, place } = await simulated({ messages: 30_000, meetings: 500, deals: 200 })
+test.concurrent('the plan for 30,000 messages takes at most 60 requests and is within a fifth', async context => {
+  const { simulator, place } = await simulated({ messages: 30_000, meetings: 500, deals: 200 }, context)
   const plan = await planOf(place)
   expect(simulator.requests.total()).toBeLessThanOrEqual(60)
   const truth = simulator.world.truth()
@@ -89,8 +92,8 @@ test('the plan for 30,000 messages takes at most 60 requests and is within a fif
   expectNear(requestsOf(plan, 'meetings', 'items'), truth.count('meetings'), 2)
 })
 
-test('an uneven history is counted within a factor of two', async () => {
-  const { simulator, place } = await simulated({ messages: 8000 })
+test.concurrent('an uneven history is counted within a factor of two', async context => {
+  const { simulator, place } = await simulated({ messages: 8000 }, context)
   const { world, apply } = simulator
   const month = Date.parse('2025-09-01T00:00:00Z') * 1000
   const ids = [...world.truth().items('messages')].map(({ id }) => String(id)).slice(0, 4800)
@@ -104,16 +107,16 @@ test('an uneven history is counted within a factor of two', async () => {
   expect(simulator.requests.total()).toBeLessThanOrEqual(60)
 })
 
-test('a workspace without messages needs no text reads', async () => {
-  const { place } = await simulated({ messages: 0 })
+test.concurrent('a workspace without messages needs no text reads', async context => {
+  const { place } = await simulated({ messages: 0 }, context)
   const plan = await planOf(place)
   expect(requestsOf(plan, 'messages')).toBe(1)
   expect(requestsOf(plan, 'message_bodies')).toBe(0)
 })
 
-test('a refused resource is unknown, and the others are planned', async () => {
+test.concurrent('a refused resource is unknown, and the others are planned', async context => {
   const faults = [{ kind: 'status', status: 403, route: '/v2/messages' }] as const
-  const { place } = await simulated({ faults, securityOption: false })
+  const { place } = await simulated({ faults, securityOption: false }, context)
   const plan = await planOf(place)
   const line = (name: string) => plan.resources.find(({ resource }) => resource === name)
   expect(line('messages')).toMatchObject({ certainty: 'unknown', because: expect.stringContaining('403') })
@@ -126,8 +129,8 @@ test('a refused resource is unknown, and the others are planned', async () => {
   })
 })
 
-test('--only, --skip and --since bound the plan as they bound the backfill', async () => {
-  const { simulator, place } = await simulated({ messages: 1500 })
+test.concurrent('--only, --skip and --since bound the plan as they bound the backfill', async context => {
+  const { simulator, place } = await simulated({ messages: 1500 }, context)
   const plan = await planOf(place, ['--only', 'message_bodies', '--since', '2026-03-01'])
   expect(plan.resources.map(({ resource }) => resource)).toEqual(['messages', 'message_bodies'])
   expect(simulator.requests.count('/v2/messages')).toBe(simulator.requests.total())
@@ -137,8 +140,8 @@ test('--only, --skip and --since bound the plan as they bound the backfill', asy
   expect(without.resources.map(({ resource }) => resource)).toEqual(['teams', 'messages'])
 })
 
-test('rows that the warehouse already has are not counted', async () => {
-  const { simulator, place } = await simulated({ messages: 500 })
+test.concurrent('rows that the warehouse already has are not counted', async context => {
+  const { simulator, place } = await simulated({ messages: 500 }, context)
   await backfill(place)
   const before = simulator.requests.total()
   const plan = await planOf(place)
@@ -151,8 +154,8 @@ test('rows that the warehouse already has are not counted', async () => {
   expectNear(plan.requests, await backfill(place))
 })
 
-test('a backfill of one resource that was interrupted does not leave the others out of the next plan', async () => {
-  const { place } = await simulated({})
+test.concurrent('a backfill of one resource that was interrupted does not leave the others out of the next plan', async context => {
+  const { place } = await simulated({}, context)
   const lists = ['--only', 'members,teams']
   await backfill(place, lists)
   const db = openSqlite(place.file)
@@ -164,8 +167,8 @@ test('a backfill of one resource that was interrupted does not leave the others 
   expect(plan.requests).toBe(await backfill(place, lists))
 })
 
-test('the duration follows from the rate, and its source is named', async () => {
-  const { place } = await simulated({})
+test.concurrent('the duration follows from the rate, and its source is named', async context => {
+  const { place } = await simulated({}, context)
   const plan = await planOf(place, ['--max-requests-per-second', '20'])
   expect(plan.rate).toEqual({ per_second: 20, from: 'the ceiling api.max_requests_per_second' })
   expect(plan.seconds).toBeCloseTo(plan.requests / 20, 0)
@@ -174,8 +177,8 @@ test('the duration follows from the rate, and its source is named', async () => 
   expect(lanes).toBe(plan.requests)
 })
 
-test('with an unknown limit the duration is given for 5 and 20 requests a second and for no limit', async () => {
-  const { place } = await simulated({})
+test.concurrent('with an unknown limit the duration is given for 5 and 20 requests a second and for no limit', async context => {
+  const { place } = await simulated({}, context)
   const { requests, seconds, rate, estimates } = await planOf(place)
   expect(estimates.map(each => each.per_second)).toEqual([5, 20, rate.per_second])
   expect(estimates[0]?.seconds).toBeCloseTo(requests / 5, 0)
@@ -183,8 +186,8 @@ test('with an unknown limit the duration is given for 5 and 20 requests a second
   expect(estimates[2]?.seconds).toBe(seconds)
 })
 
-test('the plan is printed as a table on standard output', async () => {
-  const { place } = await simulated({})
+test.concurrent('the plan is printed as a table on standard output', async context => {
+  const { place } = await simulated({}, context)
   const { cwd, env } = place
   const { status, stdout, stderr } = await parley(['backfill', '--plan'], { cwd, env })
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
@@ -196,8 +199,8 @@ test('the plan is printed as a table on standard output', async () => {
   expect(existsSync(`${cwd}/parley.db`)).toBe(false)
 })
 
-test('a refused key, another workspace and an unreachable API end the plan as they end a backfill', async () => {
-  const { simulator, place } = await simulated({})
+test.concurrent('a refused key, another workspace and an unreachable API end the plan as they end a backfill', async context => {
+  const { simulator, place } = await simulated({}, context)
   const { cwd, env } = place
   const refused = await parley(['backfill', '--plan'], { cwd, env: { ...env, PARLEY_API_KEY: 'wrong-key' } })
   expect(refused).toMatchObject({ status: EXIT_STATUS.refused, stdout: '' })
@@ -215,8 +218,8 @@ test('a refused key, another workspace and an unreachable API end the plan as th
   expect(unreachable).toMatchObject({ status: EXIT_STATUS.apiUnavailable, stdout: '' })
 })
 
-test('a database of an older version is named, with the way to upgrade it, and no request is sent', async () => {
-  const { simulator, place } = await simulated({})
+test.concurrent('a database of an older version is named, with the way to upgrade it, and no request is sent', async context => {
+  const { simulator, place } = await simulated({}, context)
   const { cwd, env, file } = place
   openWarehouse({ path: file, migrations: migrationsOf(emptyFolder(), 3) }).close()
   const { status, stdout, stderr } = await parley(['backfill', '--plan'], { cwd, env })

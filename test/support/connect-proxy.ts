@@ -16,7 +16,12 @@ import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
 import { onTestFinished } from 'vitest'
 
-/** A proxy that reaches hosts of any name at ports of this machine, and servers that answer behind it. */
+/**
+ * A proxy that reaches hosts of any name at ports of this machine, and servers that answer behind it, until the test
+ * ends. Tests that run at the same time hand in the end of their context.
+ */
+
+type AtEnd = (end: () => void) => void
 
 export interface ConnectProxy {
   url: string
@@ -35,7 +40,10 @@ export interface ProxyBehaviour {
   certificate?: Certificate
 }
 
-export async function startConnectProxy(behaviour: ProxyBehaviour): Promise<ConnectProxy> {
+export async function startConnectProxy(
+  behaviour: ProxyBehaviour,
+  atEnd: AtEnd = onTestFinished,
+): Promise<ConnectProxy> {
   const { to, login, answers, certificate } = behaviour
   const asked: ConnectProxy['asked'] = []
   const server = certificate ? createHttpsServer(certificate) : createHttpServer()
@@ -54,7 +62,7 @@ export async function startConnectProxy(behaviour: ProxyBehaviour): Promise<Conn
     onward.on('error', () => client.destroy()).on('close', () => client.destroy())
     client.on('close', () => onward.destroy())
   })
-  const port = await listen(server)
+  const port = await listen(server, atEnd)
   return { url: `${certificate ? 'https://localhost' : 'http://127.0.0.1'}:${port}`, asked }
 }
 
@@ -63,7 +71,11 @@ export const serveHttps = (certificate: Certificate, listener: RequestListener):
   listen(createHttpsServer(certificate, listener))
 
 /** The port of a server that speaks TLS and passes everything on to another port of this machine. */
-export const serveTlsTo = (certificate: Certificate, port: number): Promise<number> =>
+export const serveTlsTo = (
+  certificate: Certificate,
+  port: number,
+  atEnd: AtEnd = onTestFinished,
+): Promise<number> =>
   listen(
     createTlsServer(certificate, client => {
       const onward = connect(port, '127.0.0.1')
@@ -71,13 +83,14 @@ export const serveTlsTo = (certificate: Certificate, port: number): Promise<numb
       onward.on('error', () => client.destroy())
       client.pipe(onward).pipe(client)
     }),
+    atEnd,
   )
 
 /** The port of a server that does this with each connection. */
 export const serveTcp = (use: (socket: Socket) => void): Promise<number> =>
   listen(createTcpServer(socket => use(socket.on('error', () => undefined))))
 
-async function listen(server: Server): Promise<number> {
+async function listen(server: Server, atEnd: AtEnd = onTestFinished): Promise<number> {
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
@@ -85,7 +98,7 @@ async function listen(server: Server): Promise<number> {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  onTestFinished(() => {
+  atEnd(() => {
     for (const socket of sockets) socket.destroy()
     server.close()
   })
@@ -100,9 +113,9 @@ export interface Certificate {
 }
 
 /** A certificate for these host names and addresses that it signed itself. */
-export function createCertificate(...hosts: readonly string[]): Certificate {
+export function createCertificate(hosts: readonly string[], atEnd: AtEnd = onTestFinished): Certificate {
   const folder = mkdtempSync(join(tmpdir(), 'parley-certificate-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  atEnd(() => rmSync(folder, { recursive: true, force: true }))
   const [file, keyFile] = [join(folder, 'certificate.pem'), join(folder, 'key.pem')]
   const names = hosts.map(host => `${isIP(host) === 0 ? 'DNS' : 'IP'}:${host}`).join(',')
   const { status, stderr } = spawnSync(

@@ -1,4 +1,5 @@
 import { createServer, type ServerResponse } from 'node:http'
+import { onTestFinished } from 'vitest'
 import { listenUntilTestEnds } from './http-server.ts'
 
 /** A real HTTP server with an empty workspace. A test scripts the routes that answer otherwise. */
@@ -12,6 +13,8 @@ export interface ScriptedApi {
   on(route: string, handler: Handler): void
   /** The requests of one route. */
   asked(route: string): ScriptedRequest[]
+  /** Closes at the end of the test what uses the server. */
+  atEnd(close: () => void | Promise<void>): void
 }
 
 export interface ScriptedRequest {
@@ -70,7 +73,8 @@ const EMPTY_WORKSPACE: Readonly<Record<string, ScriptedAnswer>> = {
   '/v2/objects/{object}/records': v2Page([]),
 }
 
-export async function startScriptedApi(): Promise<ScriptedApi> {
+/** @param atEnd the one of the test's context, in tests that run at the same time */
+export async function startScriptedApi(atEnd: ScriptedApi['atEnd'] = onTestFinished): Promise<ScriptedApi> {
   const handlers = new Map<string, Handler>(
     Object.entries(EMPTY_WORKSPACE).map(([route, answer]) => [route, () => answer]),
   )
@@ -88,9 +92,10 @@ export async function startScriptedApi(): Promise<ScriptedApi> {
     })
   })
   const api: ScriptedApi = {
-    url: await listenUntilTestEnds(server),
+    url: await listenUntilTestEnds(server, atEnd),
     aheadMs: 0,
     requests,
+    atEnd,
     on: (route, handler) => {
       handlers.set(route, handler)
     },

@@ -54,7 +54,7 @@ describe('a publication to a bucket that is reached only over TLS', () => {
 
   async function bucketBehindProxy() {
     const fake = await fakeS3()
-    const certificate = createCertificate('bucket.test', HERE)
+    const certificate = createCertificate(['bucket.test', HERE])
     const port = await serveTlsTo(certificate, Number(new URL(fake.url).port))
     const proxy = await startConnectProxy({ to: port, login: 'me:hush' })
     const store = temporaryStore()
