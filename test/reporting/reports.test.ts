@@ -167,6 +167,27 @@ describe('the view deals', () => {
     },
   )
 
+  test.each<[sent: unknown, amount: number | null]>([
+    ['1,234.50', null],
+    ['1.234,50', null],
+    ['500 EUR', null],
+    ['', null],
+    ['1234.50', 1234.5],
+    ['-2e3', -2000],
+    [12, 12],
+    ['9007199254740993', 9007199254740992],
+  ])('takes %j in a text field for the amount %j, with typed tables and without', async (sent, amount) => {
+    const fields = DEAL_FIELDS.map(field => (field.name === 'amount' ? plainField('amount', 'TEXT') : field))
+    const { store, deals, update, deal } = workspace(fields)
+    deals({ d: { ...BASE, amount: sent } })
+    await update({ PARLEY_CRM_DEAL_AMOUNT: 'amount' })
+    expect(deal()).toMatchObject({ amount })
+    store.exec('UPDATE crm_objects SET table_name = NULL; UPDATE crm_fields SET column_name = NULL')
+    store.exec("UPDATE report_settings SET why = why || ' '")
+    await workspaceUpdateOf(store, { PARLEY_CRM_DEAL_AMOUNT: 'amount' })
+    expect(deal()).toMatchObject({ amount })
+  })
+
   test('finds a local day without reading the whole calendar', async () => {
     const { store, deals, update } = workspace()
     deals({ d: BASE })
@@ -311,8 +332,11 @@ describe('the view deals', () => {
 })
 
 /** Another start of the program. */
-async function workspaceUpdateOf(store: TemporaryStore): Promise<void> {
-  await reportsOf({ ...store, now: NOW }).update(configOf())
+async function workspaceUpdateOf(
+  store: TemporaryStore,
+  env: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  await reportsOf({ ...store, now: NOW }).update(configOf(env))
 }
 
 describe('stages and pipelines', () => {

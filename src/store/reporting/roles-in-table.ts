@@ -92,9 +92,12 @@ const realDay = (text: string): string =>
 const realLocalDay = (text: string): string =>
   `CASE WHEN ${realDay(text)} IS NOT NULL AND substr(${text}, 12, 8) <= '24:00:00' THEN ${localDay(text)} END`
 
-/** SQL for a number as REAL; NULL for one beyond the range of a double, which SQLite takes for infinite. */
+/**
+ * SQL for a number as REAL. NULL for one beyond the range of a double, and for a text that is more than a number, such as
+ * `1,234.50`, of which CAST alone would take the 1. A comparison with a REAL converts a text only as a whole.
+ */
 export const finiteReal = (value: string): string =>
-  `CAST(nullif(nullif(CAST(${value} AS REAL), 9e999), -9e999) AS REAL)`
+  `CAST(CASE WHEN ${value} BETWEEN CAST(${-Number.MAX_VALUE} AS REAL) AND CAST(${Number.MAX_VALUE} AS REAL) THEN ${value} END AS REAL)`
 
 /**
  * By role: SQL for the role's value, with the type that the role has in every workspace. NULL for a role without a
