@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { reportConfig } from '../../src/app/report-config.ts'
+import { createReportUpdate } from '../../src/app/report-config.ts'
 import { systemClock } from '../../src/base/clock.ts'
+import { createLog } from '../../src/base/log.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { DERIVED_TABLES, REPORT_VIEWS } from '../../src/dictionary/report-tables.ts'
 import { dataFindings } from '../../src/doctor/data.ts'
@@ -47,10 +48,15 @@ function change(path: string, sql: string): void {
 
 const NAMES = [...DERIVED_TABLES, ...REPORT_VIEWS].map(({ name }) => name)
 const OF_VIEWS: ReadonlySet<string> = new Set(REPORT_VIEWS.map(({ name }) => name))
-const CONFIG = reportConfig(loadSettings({ flags: {}, env: {}, cwd: '/', requireApi: false }).settings)
+const { settings: SETTINGS } = loadSettings({ flags: {}, env: {}, cwd: '/', requireApi: false })
 
-/** A session of the writer: it opens the file, stores what it reads, and updates the tables for reports. */
-async function session(path: string, member: string): Promise<void> {
+/**
+ * A session of the writer: it opens the file, stores what it reads, and updates the tables for reports twice.
+ * @returns what it logs
+ */
+async function session(path: string, member: string): Promise<string> {
+  let logged = ''
+  const log = await createLog({ level: 'trace', stream: { write: (text: string) => (logged += text) } })
   const store = openAt(path)
   try {
     const now = new Date().toISOString()
@@ -60,7 +66,11 @@ async function session(path: string, member: string): Promise<void> {
         .run(member, member, `${member}@example.com`, now, now),
     )
     const attempt = store.attempt
-    await reportsOf({ ...store, now, attempt }).update(CONFIG)
+    const reports = reportsOf({ ...store, now, attempt })
+    const update = createReportUpdate({ store: { db: store.db, reports }, log }, SETTINGS)
+    await update()
+    await update()
+    return logged
   } finally {
     store.close()
   }
@@ -87,8 +97,8 @@ test.each(CASES)(
   async ({ create, free, name, form }) => {
     const path = create()
     change(path, `${free(name)} ${MADE[form](name)}`)
-    await session(path, 'first')
-    await session(path, 'second')
+    for (const member of ['first', 'second'])
+      expect((await session(path, member)).match(/since somebody else has made/g)).toHaveLength(1)
     const db = openSqlite(path, { readonly: true })
     onTestFinished(() => void db.close())
     expect(db.prepare(`SELECT mine FROM ${name}`).pluck().all()).toEqual(['kept'])
