@@ -252,8 +252,8 @@ export const MUTANTS: readonly Mutant[] = [
       backfill(HOUR + MINUTE),
     ),
     file: 'engine/deletions/recheck.ts',
-    from: 'return ms === undefined ? undefined : Math.max(ms, 1)',
-    to: 'return ms === undefined ? undefined : undefined',
+    from: 'scaled(CONFIRM_MANY_AFTER_MS, options)',
+    to: 'scaled(0 * CONFIRM_MANY_AFTER_MS, options)',
   },
   {
     does: 'calls a backfill complete that could not read a list',

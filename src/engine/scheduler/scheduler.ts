@@ -24,7 +24,7 @@ import { createWaiting } from './waiting.ts'
  * 2. a permit of the governor (`nextPermit`);
  * 3. the end of another program's transaction (`store.waitUntilFree`);
  * 4. work (`waitForWork`, due/due.ts).
- * Waits outside a run, such as for the confirmation of a deletion, are in the list in src/README.md.
+ * Waits outside a run are in the list in src/README.md.
  */
 export interface Scheduler {
   /**
@@ -34,8 +34,6 @@ export interface Scheduler {
   run(): Promise<void>
   /** Ends the run with this error. */
   stop(error: unknown): void
-  /** Excludes a wait between two calls of `run` from the silence of the API. */
-  excludeWait(ms: number): void
   readonly progress: SchedulerProgress
 }
 
@@ -144,7 +142,6 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   return {
     progress,
     stop,
-    excludeWait: reachability.excludeWait,
     async run() {
       lanes.askAll()
       reachability.begin()
