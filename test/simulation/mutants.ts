@@ -251,9 +251,9 @@ export const MUTANTS: readonly Mutant[] = [
       change(HOUR, { kind: 'delete', resource: 'messages', count: 2 }),
       backfill(HOUR + MINUTE),
     ),
-    file: 'engine/deletions/recheck.ts',
-    from: 'scaled(CONFIRM_MANY_AFTER_MS, options)',
-    to: 'scaled(0 * CONFIRM_MANY_AFTER_MS, options)',
+    file: 'engine/due/by-rounds.ts',
+    from: 'const upTo = isoInstant(Date.parse(now) + confirmAfterMs(context))',
+    to: 'const upTo = now',
   },
   {
     does: 'calls a backfill complete that could not read a list',

@@ -3,8 +3,6 @@ import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
 import type { SnapshotFeed } from '../../declare/resource.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context/context.ts'
-import { scaled } from '../context/intervals.ts'
-import { CONFIRM_MANY_AFTER_MS } from '../context/missed-rows.ts'
 import { secondDenialCountsAt, undecidedSince } from './denial.ts'
 
 /** Decides when a list is read again before its interval is over, to confirm the rows that it has denied. */
@@ -42,7 +40,3 @@ export function confirmingReadMs(
     ? undefined
     : Math.max(0, secondDenialCountsAt(context, since) - context.server.now())
 }
-
-/** A backfill waits for a read that may confirm a deletion if the read falls due within this time, in ms. */
-export const awaitedMs = ({ options }: Pick<EngineContext, 'options'>): number =>
-  scaled(CONFIRM_MANY_AFTER_MS, options)

@@ -4,7 +4,8 @@ import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context/context.ts'
 import type { TaskQuery } from '../context/job.ts'
 import type { Schedule } from '../context/schedule.ts'
-import { awaitedMs, confirmingReadMs } from '../deletions/recheck.ts'
+import { confirmAfterMs } from '../deletions/denial.ts'
+import { confirmingReadMs } from '../deletions/recheck.ts'
 import { isDueInRound, isNewEnough } from './segment-conditions.ts'
 
 /**
@@ -14,7 +15,7 @@ import { isDueInRound, isNewEnough } from './segment-conditions.ts'
 export function byRounds(context: EngineContext): Schedule {
   const { store, backoffs } = context
   /** A wait for a later time is left to the next run, unless a read then may confirm a deletion. */
-  const ifAwaited = (ms: number) => (ms <= awaitedMs(context) ? ms : Number.POSITIVE_INFINITY)
+  const ifAwaited = (ms: number) => (ms <= confirmAfterMs(context) ? ms : Number.POSITIVE_INFINITY)
   const untilMs = (dueAt: string | null) => (dueAt === null ? 0 : store.dueClock.waitMs(dueAt))
   const dueMs = (list: DeclaredFeed<ListFeed>, segment: Segment): number => {
     if (backoffs.isWaiting(list.id, segment.scope)) return Number.POSITIVE_INFINITY
@@ -36,7 +37,7 @@ export function byRounds(context: EngineContext): Schedule {
     tasksWaitMs(query) {
       if (dueTasks({ ...query, limit: 1, first: 'newest' }).length > 0) return 0
       const now = store.dueClock.now()
-      const upTo = isoInstant(Date.parse(now) + awaitedMs(context))
+      const upTo = isoInstant(Date.parse(now) + confirmAfterMs(context))
       const dueAt = store.tasks.nextInRun(query.feed, { ...query, now, upTo })
       return dueAt === undefined ? Number.POSITIVE_INFINITY : store.dueClock.waitMs(dueAt)
     },
