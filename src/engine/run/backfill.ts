@@ -7,9 +7,9 @@ import { createContext, type EngineContext } from '../context/context.ts'
 import type { EngineDeps } from '../context/engine-options.ts'
 import { backoffForTheRun } from '../context/feed-waits.ts'
 import { isHoldOver } from '../deletions/apply.ts'
-import { byRounds } from '../due/by-rounds.ts'
 import { interruptedSince, isContinued } from '../due/continued-rounds.ts'
 import { nextDueOfDaemonMs } from '../due/due.ts'
+import { createSchedule } from '../due/due-times.ts'
 import { sweepTexts } from '../modes/items/text-sweep.ts'
 import { noProgress, type SchedulerProgress, trafficOf } from '../requests/request-counts.ts'
 import { createScheduler, type Scheduler } from '../scheduler/scheduler.ts'
@@ -84,7 +84,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     log,
     options,
     backoffs: backoffForTheRun(),
-    createSchedule: byRounds,
+    createSchedule,
     isFinished,
   })
   let scheduler: Scheduler | undefined
