@@ -238,8 +238,6 @@ const KNOW_THE_SIMULATOR = [
   'simulator/',
   'commands/simulate.ts',
   'commands/demo/demo.ts',
-  'commands/demo/changes.ts',
-  'commands/demo/change-driver.ts',
   'commands/demo/daily-changes.ts',
 ]
 

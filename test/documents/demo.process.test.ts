@@ -211,7 +211,7 @@ describe.each([
     const rows = () => rowsIn(join(cwd, 'demo.db'))
     expect(await until(rows, count => count > 0)).toBeGreaterThan(0)
     const marks = [`--messages ${messages}`]
-    expect(running(marks)).toHaveLength(2)
+    expect(running(marks)).toHaveLength(1)
     child.kill(signal)
     expect(await status).toBe(expected)
     const left = () => running(marks)

@@ -1,7 +1,7 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/clock.ts'
 import type { Change } from '../../simulator/changes/change.ts'
 import { FORMER_STAGE } from '../../simulator/content/objects.ts'
-import type { SimulatorAddress } from './processes.ts'
+import type { Simulator } from '../../simulator/server.ts'
 
 /** The daily changes in the demo's workspace between its backfills. */
 
@@ -54,62 +54,52 @@ export function momentsOf(day: number): number[] {
 }
 
 interface PassingDays {
-  service: SimulatorAddress
+  simulator: Simulator
   /** How many days have passed before and after the call. */
   from: number
   to: number
   /** The number of e-mails in the workspace at the start. */
   messages: number
+  /** No further day passes once this is aborted. */
+  signal: AbortSignal
 }
 
-/** Lets days pass in the workspace, with changes on each. @throws Error when the simulator does not respond */
-export async function passDays({ service, from, to, messages }: PassingDays): Promise<void> {
-  /** Posts to the control plane of the simulator. */
-  const control = async (path: string, body: unknown) => {
-    const asked = { method: 'POST', body: JSON.stringify(body) }
-    const response = await fetch(`${service.url}/_simulator/${path}`, asked)
-    if (!response.ok) throw new Error(`the simulator answers ${response.status} to ${path}`)
-    await response.text()
-  }
-  for (let day = from + 1; day <= to; day += 1) {
+/** Lets days pass in the workspace, with changes on each. */
+export async function passDays({ simulator, from, to, messages, signal }: PassingDays): Promise<void> {
+  for (let day = from + 1; day <= to && !signal.aborted; day += 1) {
     const changes = changesOf(day, messages)
     let passed = 0
     for (const [part, at] of momentsOf(day).entries()) {
-      await control('time', { ms: at - passed })
-      await control(
-        'changes',
-        changes.filter((_, index) => index % HOURS_BEFORE_MIDNIGHT.length === part),
-      )
+      simulator.passTime(at - passed)
+      const ofPart = changes.filter((_, index) => index % HOURS_BEFORE_MIDNIGHT.length === part)
+      for (const change of ofPart) simulator.apply(change)
       passed = at
     }
-    if (day === STAGE_ENDS) await control('changes', await endOfStage(service))
-    await callApiAsOtherProgram(service)
+    if (day === STAGE_ENDS) for (const change of await endOfStage(simulator)) simulator.apply(change)
+    await callApiAsOtherProgram(simulator)
   }
 }
 
 /** The number of the day on which the former stage is deleted. Closed deals keep that stage. */
 const STAGE_ENDS = 50
 
-async function endOfStage(service: SimulatorAddress): Promise<Change[]> {
-  const { data } = await callApi(service, 'v2/objects/stage/records?limit=100')
+async function endOfStage(simulator: Simulator): Promise<Change[]> {
+  const { data } = await callApi(simulator, 'v2/objects/stage/records?limit=100')
   const former = data.filter(({ fields }) => fields['name'] === FORMER_STAGE)
   return former.map(({ id }) => ({ kind: 'delete', resource: 'crm_records', object: 'stage', id }))
 }
 
 /** Sends requests as another program would, so that the access log contains them. */
-async function callApiAsOtherProgram(service: SimulatorAddress): Promise<void> {
+async function callApiAsOtherProgram(simulator: Simulator): Promise<void> {
   const paths = ['v1/members', 'v2/activities?limit=5', 'v2/messages?limit=5']
-  await Promise.all(paths.map(path => callApi(service, path)))
+  await Promise.all(paths.map(path => callApi(simulator, path)))
 }
 
 interface RecordList {
   data: readonly { id: string; fields: Readonly<Record<string, unknown>> }[]
 }
 
-async function callApi(
-  { url, key, workspace_id: workspace }: SimulatorAddress,
-  path: string,
-): Promise<RecordList> {
-  const headers = { 'x-api-key': key, 'x-workspace-id': workspace }
+async function callApi({ url, apiKey, workspaceId }: Simulator, path: string): Promise<RecordList> {
+  const headers = { 'x-api-key': apiKey, 'x-workspace-id': workspaceId }
   return (await fetch(`${url}/${path}`, { headers })).json() as Promise<RecordList>
 }

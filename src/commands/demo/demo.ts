@@ -1,7 +1,10 @@
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, rmSync } from 'node:fs'
-import { basename, join, relative, resolve } from 'node:path'
+import { devNull } from 'node:os'
+import { basename, extname, join, relative, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
 import { Option } from 'commander'
 import { DAY_MS, isoInstant, systemClock, utcDay } from '../../base/clock.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../../base/errors.ts'
@@ -9,6 +12,7 @@ import { INSTALLATION } from '../../base/installation.ts'
 import { shellWord } from '../../base/safe-text.ts'
 import { wholeNumber } from '../../base/whole-number.ts'
 import { type Question, questionFile, readQuestions } from '../../dictionary/questions.ts'
+import type { Simulator } from '../../simulator/server.ts'
 import type { Sqlite } from '../../store/database/sqlite-types.ts'
 import { readMeta } from '../../store/sync/meta.ts'
 import { hasColours, styledText } from '../../terminal/output.ts'
@@ -16,17 +20,6 @@ import { table } from '../../terminal/table.ts'
 import { shortText } from '../../terminal/wording.ts'
 import type { CommandContext, CommandDefinition } from '../base/command.ts'
 import { passDays } from './daily-changes.ts'
-import {
-  CLI,
-  type DemoSizes,
-  endProcess,
-  LIMIT,
-  parseSizes,
-  type SimulatorAddress,
-  startParley,
-  startSimulatorProcess,
-  waitForService,
-} from './processes.ts'
 
 interface DemoOptions {
   database: string
@@ -55,30 +48,52 @@ export const demoCommand: CommandDefinition<DemoOptions> = {
     ['parley demo --messages 100000 --database large.db', 'a larger workspace, in a few minutes'],
   ],
   async run(context, { options }) {
-    const { stdout, stderr, env, cwd, signal } = context
+    const { stdout, stderr, cwd, signal } = context
     const sizes = parseSizes(options.messages ?? (options.wild ? '4000' : '2000'))
     const file = resolve(cwd, options.database)
     const isWild = options.wild === true
     await createDemoDatabase(file, isWild ? 0 : DAYS)
     stderr.write(introduction(sizes, options.database, isWild))
-    const simulator = startSimulatorProcess(env, sizes, isWild ? ['--now', 'real'] : pastWorkspaceFlags())
-    const stop = () => simulator.kill()
-    signal.addEventListener('abort', stop)
+    const { startSimulator } = await import('../../simulator/server.ts')
+    const simulator = await startSimulator({
+      ...sizes,
+      ...(isWild ? { now: 'real' } : pastWorkspace()),
+      latencyMs: 15,
+      limit: { kind: 'token-bucket', rate: REQUESTS_PER_SECOND, burst: 100 },
+    })
     try {
-      const service = await waitForService(simulator, signal)
-      if (service === undefined) return reportUnfinished(context, EXIT_STATUS.unfinished)
       const status = isWild
-        ? await runBackfill(context, { file, service, daysAgo: 0 })
-        : await runBackfills(context, { file, service }, sizes)
+        ? await runBackfill(context, { file, simulator, daysAgo: 0 })
+        : await runBackfills(context, { file, simulator }, sizes)
       if (signal.aborted || status !== EXIT_STATUS.done) return reportUnfinished(context, status)
       await printAnswers(context, file, options.database)
       stdout.write(nextSteps(context, options.database))
       return EXIT_STATUS.done
     } finally {
-      signal.removeEventListener('abort', stop)
-      await endProcess(simulator)
+      await simulator.close()
     }
   },
+}
+
+/** The rate limit of the simulator. */
+const REQUESTS_PER_SECOND = 400
+
+interface DemoSizes {
+  messages: number
+  meetings: number
+  deals: number
+}
+
+/** @throws StopError (exit status 64) unless the text is a number from 100 to 9999999 */
+function parseSizes(text: string): DemoSizes {
+  const messages = Number(text)
+  if (!/^\d{3,7}$/.test(text)) {
+    throw new StopError(`--messages is ${text}: expected a whole number from 100 to 9999999`, {
+      code: 'demo-size',
+      exitStatus: EXIT_STATUS.usage,
+    })
+  }
+  return { messages, meetings: Math.ceil(messages / 10), deals: Math.ceil(messages / 30) }
 }
 
 /** How many days pass in the workspace before each backfill of the demo: ten weeks in all. */
@@ -89,15 +104,17 @@ const DAYS = DAYS_BEFORE_BACKFILLS.reduce<number>((sum, days) => sum + days, 0)
 const HISTORY_DAYS = 290
 
 /** The workspace starts in the past and reaches the present during the demo. */
-function pastWorkspaceFlags(): string[] {
-  const begins = isoInstant(systemClock().now() - DAYS * DAY_MS)
-  const workspace = ['--tidy', '--realistic', '--now', begins, '--history-days', String(HISTORY_DAYS)]
-  return [...workspace, '--control', '--log-requests']
-}
+const pastWorkspace = () => ({
+  now: isoInstant(systemClock().now() - DAYS * DAY_MS),
+  historyDays: HISTORY_DAYS,
+  tidy: true,
+  realistic: true,
+  logRequests: true,
+})
 
 interface DemoBackfill {
   file: string
-  service: SimulatorAddress
+  simulator: Simulator
   /** By how many days the workspace is in the past. */
   daysAgo: number
   /** Reads only what changes from week to week, and shows only the last line of the result. */
@@ -113,19 +130,16 @@ const BRIEF_FLAGS = [
 /** Runs one backfill after another while the weeks pass, until a backfill does not complete. */
 async function runBackfills(
   context: CommandContext,
-  { file, service }: Pick<DemoBackfill, 'file' | 'service'>,
+  { file, simulator }: Pick<DemoBackfill, 'file' | 'simulator'>,
   { messages }: DemoSizes,
 ): Promise<ExitStatus> {
   let day = 0
   for (const days of DAYS_BEFORE_BACKFILLS) {
     if (day === 0 && days > 0) context.stderr.write(WEEKS_PASS)
-    // A demo that is stopped ends the simulator, so `passDays` fails then.
-    await passDays({ service, from: day, to: day + days, messages }).catch(error => {
-      if (!context.signal.aborted) throw error
-    })
+    await passDays({ simulator, from: day, to: day + days, messages, signal: context.signal })
     day += days
     const isBrief = day > 0 && day < DAYS
-    const status = await runBackfill(context, { file, service, daysAgo: DAYS - day, isBrief })
+    const status = await runBackfill(context, { file, simulator, daysAgo: DAYS - day, isBrief })
     if (status !== EXIT_STATUS.done) return status
   }
   return EXIT_STATUS.done
@@ -141,8 +155,8 @@ after three seconds or less, in your workspace after two minutes.
 
 function introduction({ messages, meetings, deals }: DemoSizes, database: string, isWild: boolean): string {
   return `
-parley simulate now serves a made-up workspace on this machine: ${wholeNumber(messages)} e-mails, ${wholeNumber(meetings)} meetings
-and ${wholeNumber(deals)} deals ${isWild ? 'over two years' : 'to begin with'}. It refuses more than ${LIMIT.perSecond} requests per second.
+The demo now serves a made-up workspace on this machine: ${wholeNumber(messages)} e-mails, ${wholeNumber(meetings)} meetings
+and ${wholeNumber(deals)} deals ${isWild ? 'over two years' : 'to begin with'}. It refuses more than ${REQUESTS_PER_SECOND} requests per second.
 parley does not know this limit and has to learn it.
 
 parley backfill reads all of it into ${database}:
@@ -150,16 +164,46 @@ parley backfill reads all of it into ${database}:
 `
 }
 
+/** The file of this program, to start child processes from. */
+const CLI = fileURLToPath(
+  new URL(`../../cli${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url),
+)
+
+/** The module that sets the clock of a process back. */
+const PAST_CLOCK = new URL(`../../simulator/past-clock${extname(CLI)}`, import.meta.url)
+
+const STDERR = 2
+
+/**
+ * A backfill runs in a separate process group, so that Ctrl-C reaches only this process, which then ends the backfill.
+ * The IPC channel ends it when this process dies, even by SIGKILL.
+ */
 async function runBackfill(
   { cwd, env, signal, stderr }: CommandContext,
-  { file, service, daysAgo, isBrief = false }: DemoBackfill,
+  { file, simulator, daysAgo, isBrief = false }: DemoBackfill,
 ): Promise<ExitStatus> {
   if (signal.aborted) return EXIT_STATUS.unfinished
   const behindMs = daysAgo * DAY_MS
   const flags = isBrief ? BRIEF_FLAGS : ['--interval-scale', INTERVAL_SCALE]
-  const child = startParley(['backfill', '--log-level', 'error', ...flags], {
-    ...{ cwd, env, service, file, behindMs },
-    ...(isBrief && { stdout: 'pipe' }),
+  const clock = behindMs > 0 ? ['--import', `${PAST_CLOCK}?ms=${behindMs}`] : []
+  const child = fork(CLI, ['backfill', '--log-level', 'error', ...flags], {
+    detached: true,
+    execArgv: [...process.execArgv, ...clock],
+    cwd,
+    env: {
+      // The user's own settings must not take part.
+      ...Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('PARLEY_'))),
+      PARLEY_CONFIG: devNull,
+      PARLEY_BASE_URL: simulator.url,
+      PARLEY_API_KEY: simulator.apiKey,
+      PARLEY_WORKSPACE_ID: simulator.workspaceId,
+      PARLEY_DATABASE: file,
+      // The workspace has deals in three currencies, which reports convert to one currency.
+      PARLEY_REPORTING_CURRENCY: 'EUR',
+      PARLEY_REPORTING_RATES: 'USD=0.9,JPY=0.006',
+    },
+    // The result of a backfill is shown with its log: standard output is for what the demo itself prints.
+    stdio: ['ignore', isBrief ? 'pipe' : STDERR, 'inherit', 'ipc'],
   })
   const stop = () => child.kill()
   signal.addEventListener('abort', stop)
