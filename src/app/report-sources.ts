@@ -8,10 +8,10 @@ import { reportHtml } from '../report/report-html.ts'
 import { errorPageHtml, statusPageHtml } from '../server/page/status-page.ts'
 import type { PageAnswer } from '../server/routes.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import { readDatabase } from '../store/file/open.ts'
-import { type CountedStatus, readOverview, readOverviewAt } from '../store/status/overview.ts'
-import { type DaemonState, readStatusReport, type StatusReport } from '../store/status/report.ts'
-import { requireWarehouse } from '../store/status/status.ts'
+import { type CountedStatus, readOverview } from '../store/status/overview.ts'
+import type { DaemonState } from '../store/status/processes.ts'
+import { readStatusReport, type StatusReport } from '../store/status/report.ts'
+import { readWarehouse } from '../store/status/status.ts'
 import { createThreadReader } from '../store/status/thread.ts'
 
 /**
@@ -58,9 +58,7 @@ export function createReportSources(reported: ReportedProcess): ReportSources {
   }
   const overview = createCachedReading(async (of: string) => {
     const known = await counted.read(of)
-    if (known) return known.overview
-    const open = db()
-    return open === undefined ? readOverviewAt(of, clock.now()) : readOverview(open, clock.now())
+    return known?.overview ?? readWarehouse(of, open => readOverview(open, clock.now()), db())
   }, clock)
   const readPage = async (): Promise<string> => {
     const now = clock.now()
@@ -97,9 +95,8 @@ export function createReportSources(reported: ReportedProcess): ReportSources {
   // The report's queries take longer than those of the page, even for a small file.
   const inThread = createThreadReader<string>({ clock, largeBytes: 0, program: REPORT_PROGRAM })
   const report = createCachedReading(async (of: string) => {
-    requireWarehouse(of)
     const made = await inThread.read(of)
-    return made ?? readDatabase({ path: of }, open => reportHtml(readReport(open, clock.now())))
+    return made ?? readWarehouse(of, open => reportHtml(readReport(open, clock.now())))
   }, clock)
   return { status, page, report: () => report(databasePath()) }
 }

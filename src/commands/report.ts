@@ -29,13 +29,13 @@ export const reportCommand: CommandDefinition<ReportCommandOptions> = {
   ],
   async run(context, input) {
     const { settings } = loadCommandSettings(context, input, DATABASE_ONLY)
-    const [{ readReport }, { isReport, reportHtml }, { readDatabase }, { requireWarehouse }] =
-      await Promise.all([
+    const [{ readReport }, { isReport, reportHtml }, { readWarehouse, requireWarehouse }] = await Promise.all(
+      [
         import('../report/read-report.ts'),
         import('../report/report-html.ts'),
-        import('../store/file/open.ts'),
         import('../store/status/status.ts'),
-      ])
+      ],
+    )
     const { stdout, cwd } = context
     const [name] = input.args
     const { json = false } = input.options
@@ -44,7 +44,7 @@ export const reportCommand: CommandDefinition<ReportCommandOptions> = {
     requireWarehouse(path)
     const file = name === undefined ? undefined : resolve(cwd, name)
     if (file !== undefined) refuseFile(file, path, isReport)
-    const report = readDatabase({ path }, db => readReport(db, systemClock().now()))
+    const report = readWarehouse(path, db => readReport(db, systemClock().now()))
     if (json) stdout.write(jsonLine(report))
     else if (file === undefined) stdout.write(reportHtml(report))
     else {

@@ -1,5 +1,5 @@
 import { isoInstant, MINUTE_MS } from '../base/clock.ts'
-import { reasonOfState } from '../store/status/report.ts'
+import { reasonOfState } from '../store/status/processes.ts'
 import { GATE_KINDS } from '../store/sync/gates.ts'
 import { dateTimeText } from '../terminal/wording.ts'
 import type { CurrentState } from './state.ts'

@@ -3,7 +3,7 @@ import { type Clock, isoInstant } from '../base/clock.ts'
 import { EXIT_STATUS, exitStatusOf, ParleyError, reasonOf } from '../base/errors.ts'
 import type { ApiSettings } from '../config/load-settings.ts'
 import type { Session } from '../engine/run/session.ts'
-import type { DaemonState } from '../store/status/report.ts'
+import type { DaemonState } from '../store/status/processes.ts'
 import type { WaitBetweenSessions } from './recovery.ts'
 
 /** The states of the daemon, as the daemon stores them for `parley status`. */

@@ -6,8 +6,7 @@ import {
   type LockHolder,
   lockHolders,
 } from '../store/disk/lock-holders.ts'
-import type { DaemonState } from '../store/status/report.ts'
-import { isAlive } from '../store/status/status.ts'
+import { type DaemonState, isAlive } from '../store/status/processes.ts'
 import { META, readMeta, readNote } from '../store/sync/meta.ts'
 import { readWriter, type Writer } from '../store/sync/writer-note.ts'
 import { dateTimeText } from '../terminal/wording.ts'

@@ -3,14 +3,12 @@ import { EXIT_STATUS, type StopError } from '../base/errors.ts'
 import { singleLine } from '../base/safe-text.ts'
 import { sizeText } from '../base/size-text.ts'
 import { isOfForeignObject } from '../store/migrations/foreign-objects.ts'
-import {
-  type DaemonReport,
-  type DaemonState,
-  type PlaceOfRemains,
-  type ResourceFacts,
-  SOME_RESOURCES_FAILED,
-  type StatusReport,
-  type UnreachableReport,
+import { type DaemonReport, type DaemonState, SOME_RESOURCES_FAILED } from '../store/status/processes.ts'
+import type {
+  PlaceOfRemains,
+  ResourceFacts,
+  StatusReport,
+  UnreachableReport,
 } from '../store/status/report.ts'
 import { GATE_KINDS } from '../store/sync/gates.ts'
 import { clockText, countText, dueText } from '../terminal/wording.ts'

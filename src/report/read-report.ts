@@ -11,13 +11,7 @@ import { foreignReportObjects, reportTablesIn } from '../store/reporting/derived
 import { type ReportGuess, readGuesses } from '../store/reporting/guessed-settings.ts'
 import { reportProblems } from '../store/reporting/report-settings.ts'
 import { waitingKeys } from '../store/reporting/waiting-keys.ts'
-import {
-  type Completeness,
-  inOneRead,
-  isWarehouse,
-  noWarehouseError,
-  readCompleteness,
-} from '../store/status/status.ts'
+import { type Completeness, readCompleteness } from '../store/status/status.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
 import {
   type ChartPlan,
@@ -27,7 +21,7 @@ import {
   type SectionPlan,
 } from './sections.ts'
 
-/** What `parley report --json` prints. All figures are read in one transaction, so they are of one instant. */
+/** What `parley report --json` prints. All figures are of one instant. */
 export interface ReportFigures {
   /** Null until the first rows are stored. */
   workspace: string | null
@@ -71,35 +65,32 @@ export interface ReportSection {
   sql: string
 }
 
-/** @param now ms since the epoch @throws StopError (exit status 73) when there is no warehouse */
+/** Reads the figures of a warehouse. Call it in a transaction. @param now ms since the epoch */
 export function readReport(db: Sqlite, now: number): ReportFigures {
-  if (!isWarehouse(db)) throw noWarehouseError(db.name)
   const questions = new Map(readQuestions().map(question => [question.name, question]))
-  return inOneRead(db, () => {
-    const lacks = absences(db)
-    const completeness = readCompleteness(db)
-    const facts: ReportFacts = {
-      hasDeals: lacks.deals !== undefined || readSetting(db, 'crm.deal.object') !== null,
-      currency: lacks.deals === undefined ? readSetting(db, 'reporting.currency') : null,
-      since: completeness.since,
-    }
-    const sections = REPORT_SECTIONS.map(plan => {
-      const { question: asks = '', sql = '', parameters = [] } = questions.get(plan.question) ?? {}
-      const { question, title, reads } = plan
-      const asked = { sql, parameters, facts, completeness, lacking: lacks[reads] }
-      return { question, asks, title, ...answer(db, plan, asked), sql }
-    })
-    return {
-      workspace: workspaceOf(db)?.id ?? null,
-      made_at: isoInstant(now),
-      complete_as_of: completeness.complete_as_of,
-      completeness: completeSentence(completeness),
-      time_zone: lacks.deals === undefined ? readSetting(db, 'reporting.time_zone') : null,
-      tables: readTablesState(db, lacks),
-      guesses: readGuesses(db),
-      sections,
-    }
+  const lacks = absences(db)
+  const completeness = readCompleteness(db)
+  const facts: ReportFacts = {
+    hasDeals: lacks.deals !== undefined || readSetting(db, 'crm.deal.object') !== null,
+    currency: lacks.deals === undefined ? readSetting(db, 'reporting.currency') : null,
+    since: completeness.since,
+  }
+  const sections = REPORT_SECTIONS.map(plan => {
+    const { question: asks = '', sql = '', parameters = [] } = questions.get(plan.question) ?? {}
+    const { question, title, reads } = plan
+    const asked = { sql, parameters, facts, completeness, lacking: lacks[reads] }
+    return { question, asks, title, ...answer(db, plan, asked), sql }
   })
+  return {
+    workspace: workspaceOf(db)?.id ?? null,
+    made_at: isoInstant(now),
+    complete_as_of: completeness.complete_as_of,
+    completeness: completeSentence(completeness),
+    time_zone: lacks.deals === undefined ? readSetting(db, 'reporting.time_zone') : null,
+    tables: readTablesState(db, lacks),
+    guesses: readGuesses(db),
+    sections,
+  }
 }
 
 interface SectionContext extends Pick<Question, 'sql' | 'parameters'> {

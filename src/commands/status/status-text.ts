@@ -2,15 +2,13 @@ import { sizeText } from '../../base/size-text.ts'
 import { wholeNumber } from '../../base/whole-number.ts'
 import { resourceNamed } from '../../catalog/catalog.ts'
 import { fileSizesText, publishedText, shownReason } from '../../health/wording.ts'
+import { type DaemonReport, reasonOfState, type WriterState } from '../../store/status/processes.ts'
 import {
-  type DaemonReport,
   isLeftOut,
   type RateReport,
   type ResourceReport,
-  reasonOfState,
   type StatusReport,
 } from '../../store/status/report.ts'
-import type { WriterState } from '../../store/status/status.ts'
 import type { LagReport } from '../../store/sync/arrivals.ts'
 import { GATE_KINDS } from '../../store/sync/gates.ts'
 import { fitTable, indentedNote, type RankedColumn, type TableColumn, table } from '../../terminal/table.ts'

@@ -92,8 +92,11 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
 }
 
 async function printFields({ stdout }: CommandContext, path: string): Promise<ExitStatus> {
-  const { readDriftAt } = await import('../../store/status/overview.ts')
-  const drift = readDriftAt(path)
+  const [{ readDrift }, { readWarehouse }] = await Promise.all([
+    import('../../store/status/overview.ts'),
+    import('../../store/status/status.ts'),
+  ])
+  const drift = readWarehouse(path, readDrift)
   const columns: TableColumn<DriftedField>[] = [
     { title: 'table', cell: row => row.table },
     { title: 'field', cell: row => row.field },

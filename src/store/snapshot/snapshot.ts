@@ -8,14 +8,8 @@ import { databaseBusy, databaseError, databaseFault } from '../database/sqlite-e
 import { contentBytes } from '../database/whole-copy.ts'
 import { databaseSizes, type FreeBytes, freeOnSlowDisk, requireSpace } from '../disk/disk-space.ts'
 import { isSameFile, resolvedPath } from '../disk/location.ts'
-import { APPLICATION_ID, readDatabase } from '../file/open.ts'
-import {
-  isWarehouse,
-  noWarehouseError,
-  requireWarehouse,
-  STATUS_ROWS,
-  type StatusRow,
-} from '../status/status.ts'
+import { APPLICATION_ID } from '../file/open.ts'
+import { readWarehouse, requireWarehouse, STATUS_ROWS, type StatusRow } from '../status/status.ts'
 import { cutOffError, runSnapshotProcess, type SnapshotInput, type WholeCopy } from './copy-process.ts'
 
 /** A consistent copy of the warehouse in one file. A child process writes it. */
@@ -71,7 +65,7 @@ async function writeSnapshot(options: SnapshotOptions): Promise<Snapshot> {
   await removePartials({ of: file, ...(isAlike && { isAlike }), now: clock.now() })
   requireSpace(await freeBytes(dirname(file)), {
     file,
-    bytes: bytesOf(database),
+    bytes: readWarehouse(database, contentBytes),
     message: `No space for the snapshot ${file}`,
     code: 'no-space-for-snapshot',
     advice: ', or choose a path on another disk.',
@@ -109,13 +103,6 @@ async function copyDatabase(options: SnapshotOptions, input: SnapshotInput): Pro
   if (about === 'snapshot' && code !== 'unknown') throw error
   const fault = databaseError(error, database)
   throw fault instanceof StopError ? fault : cutOffError(database, code)
-}
-
-function bytesOf(database: string): number {
-  return readDatabase({ path: database }, db => {
-    if (!isWarehouse(db)) throw noWarehouseError(database)
-    return contentBytes(db)
-  })
 }
 
 /**

@@ -1,12 +1,11 @@
 import { HOUR_MS, isoInstant, MINUTE_MS, utcDay } from '../../base/clock.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
-import { readDatabase } from '../file/open.ts'
 import { readGuesses } from '../reporting/guessed-settings.ts'
 import { META, readMeta, readNote } from '../sync/meta.ts'
 import type { ResourceDay, RunOutcome } from '../sync/runs.ts'
 import { type CoverageGrid, readCoverage } from './coverage.ts'
-import { inOneRead, readStatus, requireWarehouse, type StatusRow } from './status.ts'
+import type { StatusRow } from './status.ts'
 
 /**
  * What people look at besides the status report: names, counts and times, never content. Plain data, so that a thread
@@ -37,22 +36,8 @@ export interface CountedStatus {
 }
 
 /** @param now ms since the epoch */
-export function readCounted(db: Sqlite, now: number): CountedStatus {
-  return inOneRead(db, () => ({ rows: readStatus(db), overview: readOverview(db, now) }))
-}
-
-/**
- * @param now ms since the epoch
- * @throws StopError (73) when there is no warehouse at this path, or it cannot be read
- */
-export function readOverviewAt(path: string, now: number): Overview {
-  requireWarehouse(path)
-  return readDatabase({ path }, db => readOverview(db, now))
-}
-
-/** @param now ms since the epoch */
 export function readOverview(db: Sqlite, now: number): Overview {
-  return inOneRead(db, () => ({
+  return {
     runs: readRecentRuns(db),
     coverage: readCoverage(db, now),
     traffic: readTrafficHistory(db, now),
@@ -61,16 +46,10 @@ export function readOverview(db: Sqlite, now: number): Overview {
       .all(utcDay(now)),
     drift: readDrift(db),
     guesses: readGuesses(db).length,
-  }))
+  }
 }
 
-/** @throws StopError (73) when there is no warehouse at this path, or it cannot be read */
-export function readDriftAt(path: string): DriftedField[] {
-  requireWarehouse(path)
-  return readDatabase({ path }, readDrift)
-}
-
-function readDrift(db: Sqlite): DriftedField[] {
+export function readDrift(db: Sqlite): DriftedField[] {
   const stored = readNote<readonly [string, string, string][]>(key => readMeta(db, key), META.drift) ?? []
   return stored.map(([table, field, reason]) => ({ table, field, reason }))
 }

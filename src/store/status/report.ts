@@ -1,34 +1,39 @@
-import { dirname } from 'node:path'
-import { MINUTE_MS } from '../../base/clock.ts'
-import { reasonWithHint } from '../../base/errors.ts'
+import { resolve } from 'node:path'
 import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import type { ResourceStateName } from '../../dictionary/sync-tables.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
-import { freeOnDisk } from '../disk/disk-space.ts'
-import {
-  holdersHint,
-  idleWriter,
-  LARGE_WAL_BYTES,
-  type LockHolder,
-  walReaders,
-} from '../disk/lock-holders.ts'
+import { databaseSizes } from '../disk/disk-space.ts'
+import { LARGE_WAL_BYTES, type LockHolder, walReaders } from '../disk/lock-holders.ts'
+import { readRequests } from '../file/handed-over.ts'
 import type { Workspace } from '../file/workspace.ts'
-import type { LagReport } from '../sync/arrivals.ts'
-import { API_GATE, type ApiGateKind, apiGates, type Gate, ROUTE_GATE } from '../sync/gates.ts'
+import { type LagReport, readArrivals } from '../sync/arrivals.ts'
+import { API_GATE, type ApiGateKind, apiGates, type Gate, ROUTE_GATE, readGates } from '../sync/gates.ts'
 import { META, readNote } from '../sync/meta.ts'
-import type { PublicationAttempt, PublicationHistory, PublishingNote } from '../sync/publications.ts'
+import {
+  type PublicationAttempt,
+  type PublicationHistory,
+  type PublishingNote,
+  readPublications,
+} from '../sync/publications.ts'
+import { readWriter } from '../sync/writer-note.ts'
+import {
+  type BackfillEnd,
+  backfillOf,
+  type DaemonReport,
+  type DaemonState,
+  daemonOf,
+  type WriterState,
+  writerOf,
+} from './processes.ts'
 import {
   type CountedColumn,
   type ReadSince,
-  type ResourceTroubles,
+  readReadSince,
   readStatus,
   readUncounted,
   readWarehouse,
-  type Status,
   type StatusRow,
   type UncountedRow,
-  type WriterState,
-  writerOf,
 } from './status.ts'
 
 /** Whether a resource was never read completely because `sync.resources`, `--only` or `--skip` leave it out. */
@@ -70,43 +75,6 @@ export interface StatusReport<Row = ResourceReport> {
   /** The rows of `sync_status`, each with further figures. */
   resources: readonly Row[]
 }
-
-/** The state that the daemon stores in `sync_meta`. */
-export interface DaemonState {
-  state: 'running' | 'waiting' | 'stopped'
-  /** A sentence for people, or null. */
-  reason: string | null
-  /** What a person can do, as a sentence. */
-  hint?: string
-  since: string
-  /** Why the daemon waits: `rebuilding`, `not-writing`, `not-opened`, `halted`, or the code of the error, such as `unauthorized`. */
-  code?: string
-  /** When the daemon continues, if known. */
-  until: string | null
-  /** Exit status of the process, once stopped. */
-  exit_status?: number
-  /** Why a running daemon keeps earlier settings than those in its file. Absent after a reload without an error. */
-  invalid_settings?: { since: string; reason: string }
-}
-
-/** Why the daemon is in its state, with what a person can do, for places with room for one text. */
-export function reasonOfState({ reason, hint }: Pick<DaemonState, 'reason' | 'hint'>): string | null {
-  return reason === null ? null : reasonWithHint({ message: reason, hint })
-}
-
-/** The reason of a backfill that ended because of resources: each that fails still is a problem itself. */
-export const SOME_RESOURCES_FAILED = 'Some resources failed'
-
-/** What a backfill stores in `sync_meta` at its end. */
-export interface BackfillEnd {
-  ended_at: string
-  exit_status: number
-  /** A sentence for people; null when the backfill read everything. */
-  reason: string | null
-}
-
-/** `since` is null when the daemon ended without storing its state: it was killed, or the machine went down. */
-export type DaemonReport = Omit<DaemonState, 'since'> & { since: string | null }
 
 /** Why the whole API cannot be read. */
 export interface UnreachableReport extends Pick<Gate<ApiGateKind>, 'kind' | 'reason' | 'since'> {
@@ -182,6 +150,18 @@ export interface ResourceReport extends Omit<StatusRow, 'by_state'>, ResourceHis
 /** A resource of a report, with or without counted rows. */
 export type ResourceFacts = Omit<ResourceReport, CountedColumn> & Partial<Pick<ResourceReport, CountedColumn>>
 
+/** What the last runs of a resource could not do. */
+interface ResourceTroubles {
+  /** Null unless this resource itself fails. When the API is unreachable as a whole, `api` has the instant. */
+  failing_since: string | null
+  /** Failed runs since the last successful one; null unless this resource itself fails. */
+  failed_in_a_row: number | null
+  /** Since when the mass-deletion guard holds deletions back; null when it holds none. */
+  deletions_held_since: string | null
+  /** Since when the resource has items that could not be stored; null when there are none. */
+  rejected_since: string | null
+}
+
 interface ResourceHistory extends ResourceTroubles {
   /** Null when no row ever appeared in a span of time that had already been listed. */
   arrival_lag: LagReport | null
@@ -203,13 +183,17 @@ export interface StatusQuestion {
 
 /** @throws StopError (73) when there is no warehouse at this path, or it cannot be read */
 export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion): StatusReport {
-  const read = rows === undefined ? readStatus : () => rows
-  const report = reportOf(readWarehouse(path, read, db), { now, daemon })
-  const withStates = ({ by_state: counts, ...row }: (typeof report.resources)[number]): ResourceReport => ({
-    ...row,
-    by_state: counts === null ? null : JSON.parse(counts),
-  })
-  return { ...report, resources: report.resources.map(withStates) }
+  return readWarehouse(
+    path,
+    open => {
+      const counted = (rows ?? readStatus(open)).map(({ by_state: counts, ...row }) => ({
+        ...row,
+        by_state: counts === null ? null : JSON.parse(counts),
+      }))
+      return reportOf(open, counted, { path, now, daemon })
+    },
+    db,
+  )
 }
 
 /**
@@ -220,38 +204,48 @@ export function readUncountedReport({
   path,
   now,
 }: Pick<StatusQuestion, 'path' | 'now'>): StatusReport<ResourceFacts> {
-  return reportOf(readWarehouse(path, readUncounted), { now })
+  return readWarehouse(path, open => reportOf(open, readUncounted(open), { path, now }))
 }
 
+/** Reads the report without writing. Call it in a transaction, so that all of it is of one instant. */
 function reportOf<Row extends UncountedRow>(
-  status: Status<Row>,
-  { now, daemon }: Pick<StatusQuestion, 'now' | 'daemon'>,
+  db: Sqlite,
+  rows: readonly Row[],
+  { path, now, daemon }: Pick<StatusQuestion, 'path' | 'now' | 'daemon'>,
 ): StatusReport<Row & ResourceHistory> {
-  const writer = writerOf(status) ?? null
-  const { database, resources, troubles, readSince, arrivals, requests } = status
-  const state = daemon ?? daemonOf(status, writer, now)
-  const remains = storedNote<NotedRemains>(status, META.purgeRemains) ?? {}
-  const isWalHeld = database.walBytes >= LARGE_WAL_BYTES || remains.wal !== undefined
+  const file = resolve(path)
+  const meta = new Map(
+    db.prepare<unknown[], [string, string]>('SELECT key, value FROM sync_meta').raw().all(),
+  )
+  const isOfCopy = isCopy(db)
+  if (isOfCopy) for (const key of KEYS_OF_RUNNING_PROCESSES) meta.delete(key)
+  const notes = (key: string) => meta.get(key)
+  const writer = writerOf(db, file, notes)
+  const state = daemon ?? daemonOf(file, notes, { writer, now })
+  const gates = apiGates(isOfCopy ? [] : readGates(db))
+  const api = gates.find(({ what }) => what === API_GATE)
+  const sizes = databaseSizes(file)
+  const remains = readNote<NotedRemains>(notes, META.purgeRemains) ?? {}
+  const isWalHeld = sizes.walBytes >= LARGE_WAL_BYTES || remains.wal !== undefined
+  const [troubles, readSince, arrivals] = [readTroubles(db), readReadSince(db), readArrivals(db)]
   return {
-    database: database.path,
-    workspace: storedNote<Workspace>(status, META.workspace) ?? null,
-    database_bytes: database.bytes,
-    wal_bytes: database.walBytes,
-    wal_readers: isWalHeld ? walReaders(database.path).map(readerOf) : [],
+    database: file,
+    workspace: readNote<Workspace>(notes, META.workspace) ?? null,
+    database_bytes: sizes.bytes,
+    wal_bytes: sizes.walBytes,
+    wal_readers: isWalHeld ? walReaders(file).map(readerOf) : [],
     writer,
-    chosen_resources: storedNote<ResourceName[]>(status, META.chosenResources) ?? RESOURCE_NAMES,
+    chosen_resources: readNote<ResourceName[]>(notes, META.chosenResources) ?? RESOURCE_NAMES,
     daemon: state,
-    backfill: backfillOf(status, writer),
-    api: unreachableOf(status.gates),
-    closed_routes: closedRoutesOf(status.gates),
-    learned_rate: rateOf(storedNote<StoredRate>(status, META.learnedRate)),
-    snapshot: storedNote<SnapshotReport>(status, META.snapshots) ?? null,
-    publication: publicationOf(status, writer, now),
-    purge_remains: PLACES.flatMap(place =>
-      (remains[place] ?? []).map(({ path, reason }) => ({ place, path, reason })),
-    ),
-    requests: requests.map(({ kind, resource, askedAt }) => ({ kind, resource, asked_at: askedAt })),
-    resources: resources.map(row => ({
+    backfill: backfillOf(notes, writer),
+    api: api === undefined ? null : gateReport(api),
+    closed_routes: gates.flatMap(closedRouteOf),
+    learned_rate: rateOf(readNote<StoredRate>(notes, META.learnedRate)),
+    snapshot: readNote<SnapshotReport>(notes, META.snapshots) ?? null,
+    publication: readPublication(db, readNote<PublishingNote>(notes, META.publishing), { writer, now }),
+    purge_remains: PLACES.flatMap(place => (remains[place] ?? []).map(one => ({ place, ...one }))),
+    requests: readRequests(db).map(({ kind, resource, askedAt }) => ({ kind, resource, asked_at: askedAt })),
+    resources: rows.map(row => ({
       ...row,
       state: state?.state === 'waiting' && STOPS.includes(row.state) ? 'on hold' : row.state,
       ...(troubles.get(row.resource) ?? NO_TROUBLES),
@@ -259,6 +253,33 @@ function reportOf<Row extends UncountedRow>(
       read_since: readSince.get(row.resource) ?? null,
     })),
   }
+}
+
+/** Keys about the processes that update a warehouse. No process updates a copy, so its values are meaningless. */
+const KEYS_OF_RUNNING_PROCESSES = [META.writer, META.daemonState, META.publishing]
+
+/**
+ * A snapshot is not in WAL mode; a warehouse is, from its first opening for writing. A database that was just restored
+ * is not in WAL mode yet either, but the restore has updated its keys.
+ */
+function isCopy(db: Sqlite): boolean {
+  const isWithoutWal = db.pragma('journal_mode', { simple: true }) === 'delete'
+  return isWithoutWal && readWriter(db)?.command !== 'restore'
+}
+
+function readTroubles(db: Sqlite): ReadonlyMap<ResourceName, ResourceTroubles> {
+  const rows = db
+    .prepare<unknown[], ResourceTroubles & { resource: ResourceName }>(
+      `SELECT resource, held_since AS deletions_held_since, rejected_since, failing_since,
+         iif(failing_since IS NULL, NULL, (SELECT count(*) FROM sync_runs u
+           WHERE u.resource = r.resource AND u.outcome = 'failed'
+             AND u.started_at >= coalesce(r.last_success_at, ''))) AS failed_in_a_row
+       FROM sync_resources r LEFT JOIN (
+         SELECT resource, min(first_seen_at) AS rejected_since FROM sync_rejects
+         WHERE resolved_at IS NULL GROUP BY resource) USING (resource)`,
+    )
+    .all()
+  return new Map(rows.map(({ resource, ...troubles }) => [resource, troubles]))
 }
 
 const NO_TROUBLES: ResourceTroubles = {
@@ -277,24 +298,10 @@ const readerOf = ({ pid, program, state }: LockHolder): WalReader => ({
   state,
 })
 
-function storedNote<T>({ meta }: Pick<Status, 'meta'>, key: string): T | undefined {
-  return readNote<T>(name => meta.get(name), key)
-}
-
-function unreachableOf(gates: readonly Gate[]): UnreachableReport | null {
-  const gate = apiGates(gates).find(({ what }) => what === API_GATE)
-  return gate === undefined ? null : gateReport(gate)
-}
-
-function closedRoutesOf(gates: readonly Gate[]): ClosedRouteReport[] {
-  return apiGates(gates)
-    .filter(({ what }) => what.startsWith(ROUTE_GATE))
-    .map(gate => ({
-      route: gate.what.slice(ROUTE_GATE.length),
-      ...gateReport(gate),
-      resources: gate.resources,
-    }))
-}
+const closedRouteOf = (gate: Gate<ApiGateKind>): ClosedRouteReport[] =>
+  gate.what.startsWith(ROUTE_GATE)
+    ? [{ route: gate.what.slice(ROUTE_GATE.length), ...gateReport(gate), resources: gate.resources }]
+    : []
 
 const gateReport = ({ kind, reason, since, until }: Gate<ApiGateKind>): UnreachableReport => ({
   kind,
@@ -303,84 +310,14 @@ const gateReport = ({ kind, reason, since, until }: Gate<ApiGateKind>): Unreacha
   next_try_at: until,
 })
 
-/** Null when the last writer is a backfill that began after the stored end: the end is that of an earlier backfill. */
-function backfillOf(status: Pick<Status, 'meta'>, writer: WriterState | null): BackfillEnd | null {
-  const end = storedNote<BackfillEnd>(status, META.backfillEnd)
-  if (end === undefined) return null
-  const isEarlier = writer?.command === 'backfill' && Date.parse(end.ended_at) < Date.parse(writer.since)
-  return isEarlier ? null : end
-}
-
-/** The daemon stores the time every minute. When the stored time is older than this, the daemon cannot write. */
-const SILENT_MS = 3 * MINUTE_MS
-
-/**
- * @returns the stored state, corrected when the daemon ended without storing its end, or when a process holds the lock
- *   and cannot write
- */
-function daemonOf(
-  status: Pick<Status, 'meta' | 'database'>,
-  writer: WriterState | null,
-  now: number,
-): DaemonReport | null {
-  const state = storedNote<DaemonState>(status, META.daemonState)
-  const idle = state?.state === 'waiting' ? undefined : idleWriter(status.database.path)
-  if (idle) return notWriting(status, idle)
-  if (state === undefined || state.state === 'stopped') return state ?? null
-  const isRunning = writer?.running === true && writer.command === 'daemon'
-  if (!isRunning)
-    return {
-      state: 'stopped',
-      reason: 'it was killed, or the machine or disk failed',
-      since: null,
-      until: null,
-    }
-  const lastNoted = status.meta.get(META.clock)
-  const isSilent = lastNoted !== undefined && now - Date.parse(lastNoted) > SILENT_MS
-  if (state.state !== 'running' || !isSilent) return state
-  return notWriting(status, undefined)
-}
-
-/** Less space than SQLite needs to write. */
-const FULL_BYTES = 1024 ** 2
-
-/** The state of a process that holds the lock and cannot say itself why it does not write. */
-function notWriting(
-  { meta, database }: Pick<Status, 'meta' | 'database'>,
-  idle: LockHolder | undefined,
-): DaemonReport {
-  const state = {
-    state: 'waiting',
-    code: 'not-writing',
-    since: meta.get(META.clock) ?? null,
-    until: null,
-  } as const
-  if (idle?.isHalted)
-    return {
-      ...state,
-      code: 'halted',
-      reason: `Process ${idle.pid} is ${idle.state}`,
-      hint: holdersHint([idle], ''),
-    }
-  if (freeOnDisk(dirname(database.path)) < FULL_BYTES)
-    return {
-      ...state,
-      reason: 'The disk of the database is full',
-      hint: 'Free some space on the disk of the database.',
-    }
-  if (idle === undefined)
-    return { ...state, reason: 'it has not written the database for some minutes; see its log or /status' }
-  const reason = `Process ${idle.pid} holds the lock and does not have this file open; see its log or /status`
-  return { ...state, code: 'not-opened', reason, hint: 'If the file was moved or replaced, put it back.' }
-}
-
-function publicationOf(
-  { publishing }: Pick<Status, 'publishing'>,
-  writer: WriterState | null,
-  now: number,
+/** @param note undefined when the daemon does not publish */
+function readPublication(
+  db: Sqlite,
+  note: PublishingNote | undefined,
+  { writer, now }: { writer: WriterState | null; now: number },
 ): PublicationReport | null {
-  if (publishing === undefined) return null
-  const { note, last, failures } = publishing
+  if (note === undefined) return null
+  const { last, failures } = readPublications(db, note.target)
   const isRunning = writer?.running === true && writer.command === 'daemon'
   return {
     ...note,

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
+import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { CATALOG } from '../../catalog/catalog.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import type { ResourceStateName } from '../../dictionary/sync-tables.ts'
@@ -7,50 +7,9 @@ import { hasView } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import { databaseError } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
-import { onlyRow } from '../database/statements.ts'
-import { databaseSizes } from '../disk/disk-space.ts'
 import { otherHolders } from '../disk/lock-holders.ts'
-import { type Request, readRequests } from '../file/handed-over.ts'
-import { isLocked } from '../file/lock.ts'
 import { databaseStats, readDatabase } from '../file/open.ts'
-import { type LagReport, readArrivals } from '../sync/arrivals.ts'
-import { type Gate, readGates } from '../sync/gates.ts'
 import { META, readMeta, readNote } from '../sync/meta.ts'
-import { type PublicationHistory, type PublishingNote, readPublications } from '../sync/publications.ts'
-import type { Writer } from '../sync/writer-note.ts'
-
-/** The status of a warehouse, read without writing. */
-export interface Status<Row = StatusRow> {
-  database: { path: string; bytes: number; walBytes: number }
-  resources: readonly Row[]
-  troubles: ReadonlyMap<ResourceName, ResourceTroubles>
-  /** For the resources of which `sync.since` left out the beginning. */
-  readSince: ReadonlyMap<ResourceName, ReadSince>
-  /** How late rows appeared, for the resources that ever had late rows. */
-  arrivals: ReadonlyMap<ResourceName, LagReport>
-  /** Pending requests of other processes. */
-  requests: readonly Request[]
-  /** The daemon's publications; undefined when it does not publish. */
-  publishing: (PublicationHistory & { note: PublishingNote }) | undefined
-  /** Runs without an end: running now, or of a process that died. */
-  openRuns: number
-  /** The closed gates; empty for a copy of a warehouse. */
-  gates: readonly Gate[]
-  /** Keys and values of `sync_meta`, as stored. For a copy of a warehouse, PROCESS_KEYS are left out. */
-  meta: ReadonlyMap<string, string>
-}
-
-/** What the last runs of a resource could not do. */
-export interface ResourceTroubles {
-  /** Null unless this resource itself fails. When the API is unreachable as a whole, `api` has the instant. */
-  failing_since: string | null
-  /** Failed runs since the last successful one; null unless this resource itself fails. */
-  failed_in_a_row: number | null
-  /** Since when the mass-deletion guard holds deletions back; null when it holds none. */
-  deletions_held_since: string | null
-  /** Since when the resource has items that could not be stored; null when there are none. */
-  rejected_since: string | null
-}
 
 /** A row of the view `sync_status`, with counts by state. */
 export interface StatusRow {
@@ -161,7 +120,7 @@ const READ_SINCE = `SELECT resource, since, CASE WHEN count(*) = count(listed_at
   WHERE first_complete_at IS NOT NULL AND since <> '' AND (to_at IS NULL OR to_at > since)
   GROUP BY resource, since`
 
-function readReadSince(db: Sqlite): ReadonlyMap<ResourceName, ReadSince> {
+export function readReadSince(db: Sqlite): ReadonlyMap<ResourceName, ReadSince> {
   const rows = db.prepare<unknown[], ReadSince & { resource: ResourceName }>(READ_SINCE).all()
   return new Map(rows.map(({ resource, ...read }) => [resource, read]))
 }
@@ -195,18 +154,17 @@ export function readStateOf(
 }
 
 /**
- * Reads the status in one read transaction.
- * @param read the rows of `sync_status`
+ * Reads a warehouse as of one instant.
  * @param db an open connection. Default: a read-only connection that is closed afterwards
  * @throws StopError (73) when there is no warehouse at this path, or it cannot be read
  */
-export function readWarehouse<Row>(
-  path: string,
-  read: (db: Sqlite) => readonly Row[],
-  db?: Sqlite,
-): Status<Row> {
+export function readWarehouse<T>(path: string, read: (db: Sqlite) => T, db?: Sqlite): T {
   const file = resolve(path)
-  const readFrom = (open: Sqlite) => inOneRead(open, () => readAll(open, file, read))
+  const readFrom = (open: Sqlite) =>
+    inOneRead(open, () => {
+      if (!isWarehouse(open)) throw noWarehouseError(file)
+      return read(open)
+    })
   if (db === undefined) {
     requireWarehouse(file)
     return readDatabase({ path: file }, readFrom)
@@ -220,15 +178,11 @@ export function readWarehouse<Row>(
 
 /**
  * Whether the mass-deletion guard holds back deletions of a resource.
- * @throws StopError (73) when the database cannot be read
+ * @throws StopError as `readWarehouse`
  */
 export function isHeldBack(path: string, resource: ResourceName): boolean {
-  const file = resolve(path)
-  return readDatabase({ path: file }, db => {
-    if (!isWarehouse(db)) throw noWarehouseError(file)
-    const sql = 'SELECT 1 FROM sync_resources WHERE resource = ? AND held_since IS NOT NULL'
-    return db.prepare(sql).get(resource) !== undefined
-  })
+  const sql = 'SELECT 1 FROM sync_resources WHERE resource = ? AND held_since IS NOT NULL'
+  return readWarehouse(path, db => db.prepare(sql).get(resource) !== undefined)
 }
 
 /** Runs several reads on one state of the database. */
@@ -238,60 +192,6 @@ export function inOneRead<T>(db: Sqlite, work: () => T): T {
 
 export function isWarehouse(db: Sqlite): boolean {
   return hasView(db, 'sync_status')
-}
-
-const OPEN_RUNS = 'SELECT count(*) FROM sync_runs WHERE ended_at IS NULL'
-
-function readTroubles(db: Sqlite): ReadonlyMap<ResourceName, ResourceTroubles> {
-  const rows = db
-    .prepare<unknown[], ResourceTroubles & { resource: ResourceName }>(
-      `SELECT resource, held_since AS deletions_held_since, rejected_since, failing_since,
-         iif(failing_since IS NULL, NULL, (SELECT count(*) FROM sync_runs u
-           WHERE u.resource = r.resource AND u.outcome = 'failed'
-             AND u.started_at >= coalesce(r.last_success_at, ''))) AS failed_in_a_row
-       FROM sync_resources r LEFT JOIN (
-         SELECT resource, min(first_seen_at) AS rejected_since FROM sync_rejects
-         WHERE resolved_at IS NULL GROUP BY resource) USING (resource)`,
-    )
-    .all()
-  return new Map(rows.map(({ resource, ...troubles }) => [resource, troubles]))
-}
-
-function readAll<Row>(db: Sqlite, file: string, read: (db: Sqlite) => readonly Row[]): Status<Row> {
-  if (!isWarehouse(db)) throw noWarehouseError(file)
-  const values = db.prepare<unknown[], [string, string]>('SELECT key, value FROM sync_meta').raw().all()
-  const meta = new Map(values)
-  const isOfCopy = isCopy(db, meta)
-  if (isOfCopy) for (const key of KEYS_OF_RUNNING_PROCESSES) meta.delete(key)
-  return {
-    database: { path: file, ...databaseSizes(file) },
-    resources: read(db),
-    troubles: readTroubles(db),
-    readSince: readReadSince(db),
-    arrivals: readArrivals(db),
-    requests: readRequests(db),
-    publishing: readPublishing(db, meta),
-    gates: isOfCopy ? [] : readGates(db),
-    openRuns: onlyRow(db.prepare<unknown[], number>(OPEN_RUNS).pluck()),
-    meta,
-  }
-}
-
-function readPublishing(db: Sqlite, meta: ReadonlyMap<string, string>): Status['publishing'] {
-  const note = readNote<PublishingNote>(key => meta.get(key), META.publishing)
-  return note && { note, ...readPublications(db, note.target) }
-}
-
-/** Keys about the processes that update a warehouse. No process updates a copy, so its values are meaningless. */
-const KEYS_OF_RUNNING_PROCESSES = [META.writer, META.daemonState, META.publishing]
-
-/**
- * A snapshot is not in WAL mode; a warehouse is, from its first opening for writing. A database that was just restored
- * is not in WAL mode yet either, but the restore has updated its keys.
- */
-function isCopy(db: Sqlite, meta: ReadonlyMap<string, string>): boolean {
-  const isWithoutWal = db.pragma('journal_mode', { simple: true }) === 'delete'
-  return isWithoutWal && readNote<Writer>(key => meta.get(key), META.writer)?.command !== 'restore'
 }
 
 /** @throws StopError (73) when there is no file, or the path cannot be followed */
@@ -319,36 +219,4 @@ export function noWarehouseError(file: string): StopError {
     hint: 'Run parley backfill to create it, or set database.path (--database) to an existing one.',
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
-}
-
-/** The process that writes a warehouse, or the last one that did. */
-export interface WriterState extends Writer {
-  /** True while the process holds the lock. */
-  running: boolean
-  /** True when the process is gone and left open runs: it was killed, or the machine went down. */
-  died: boolean
-}
-
-/**
- * The writer recorded in `sync_meta`, checked against the lock. When the lock cannot be checked, the writer counts as
- * running while a process with its PID exists.
- */
-export function writerOf({
-  database,
-  meta,
-  openRuns,
-}: Pick<Status, 'database' | 'meta' | 'openRuns'>): WriterState | undefined {
-  const writer = readNote<Writer>(key => meta.get(key), META.writer)
-  if (writer === undefined) return undefined
-  const running = isLocked(database.path) ?? isAlive(writer.pid)
-  return { ...writer, running, died: !running && openRuns > 0 }
-}
-
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return errorCode(error) === 'EPERM'
-  }
 }

@@ -4,6 +4,7 @@ import type { Clock } from '../../base/clock.ts'
 import { openSqlite } from '../database/sqlite.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { databaseSizes } from '../disk/disk-space.ts'
+import { inOneRead } from './status.ts'
 
 export interface ThreadReaderOptions {
   clock: Clock
@@ -68,11 +69,11 @@ function readInThread<Answer>(input: ThreadInput, program: URL): Promise<Answer 
 /** How long to wait for another process that is closing the database. */
 const BUSY_TIMEOUT_MS = 5000
 
-/** The whole program of a thread: reads once and answers. */
+/** The whole program of a thread: reads one state of the database, and answers. */
 export function answerOnce(read: (db: Sqlite, now: number) => unknown): void {
   const { path, now } = workerData as ThreadInput
   const db = openSqlite(path, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
   db.pragma('cache_size = -2000')
-  parentPort?.postMessage(read(db, now))
+  parentPort?.postMessage(inOneRead(db, () => read(db, now)))
   db.close()
 }

@@ -1,5 +1,6 @@
-import { readCounted } from './overview.ts'
+import { type CountedStatus, readOverview } from './overview.ts'
+import { readStatus } from './status.ts'
 import { answerOnce } from './thread.ts'
 
 /** The program of the thread that counts the rows of a large warehouse. */
-answerOnce(readCounted)
+answerOnce((db, now): CountedStatus => ({ rows: readStatus(db), overview: readOverview(db, now) }))
