@@ -477,10 +477,13 @@ export const SETTING_LIST: readonly (readonly [SettingKey, Setting])[] = Object.
 export const settingNamed = (key: SettingKey): Setting => SETTINGS[key]
 
 /** Section and name of a setting in `Settings`: `crmDeal` and `closeDate` for `crm.deal.close_date`. */
-export function propertiesOf(key: SettingKey): readonly [section: string, name: string] {
-  const camelCase = (text: string) => text.replace(/[._](.)/g, (_, letter: string) => letter.toUpperCase())
-  return [camelCase(sectionOf(key)), camelCase(nameIn(key))]
-}
+export const propertiesOf = (key: SettingKey): readonly [section: string, name: string] => [
+  camelCase(sectionOf(key)),
+  camelCase(nameIn(key)),
+]
+
+export const camelCase = (name: string): string =>
+  name.replace(/[._](.)/g, (_, letter: string) => letter.toUpperCase())
 
 /** The section of a setting in the settings file, such as `crm.deal`. */
 export const sectionOf = (key: string): string => key.slice(0, key.lastIndexOf('.'))

@@ -1,9 +1,10 @@
 import type { App } from '../app/app.ts'
-import { createReportUpdate, type ReportConfigSettings } from '../app/report-config.ts'
+import { createReportUpdate } from '../app/report-update.ts'
 import { type Clock, SECOND_MS, untilNext } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { ApiSettings, Environment } from '../config/load-settings.ts'
 import { isMaintenanceDue } from '../retention/maintain.ts'
+import type { ReportConfig } from '../store/reporting/report-settings.ts'
 import { maintainNightly } from './nightly.ts'
 import { publishRegularly } from './publish-regularly.ts'
 import { maintainSearch, type SearchDeps } from './search-maintenance.ts'
@@ -13,7 +14,7 @@ export interface BackgroundWorkDeps {
   app: Pick<App, 'clock' | 'store'>
   settings: Pick<ApiSettings, 'database' | 'proxies' | 'publish' | 'retention' | 'search' | 'snapshot'> &
     SearchDeps['settings'] &
-    ReportConfigSettings
+    ReportConfig
   log: Log
   signal: AbortSignal
   /** The environment of this process, and the version of parley. */

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { reportConfig } from '../../src/app/report-config.ts'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { createFingerprint } from '../../src/export/fingerprint.ts'
@@ -135,7 +134,7 @@ const WRITES = {
   }),
 }
 
-const REPORTS = reportConfig(loadSettings({ flags: {}, env: {}, cwd: '/', requireApi: false }).settings)
+const REPORTS = loadSettings({ flags: {}, env: {}, cwd: '/', requireApi: false }).settings
 
 const write: fc.Arbitrary<(store: TemporaryStore, now: string) => void | Promise<void>> = fc.oneof(
   ...Object.values(WRITES),

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { reportConfig } from '../../src/app/report-config.ts'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { openAt, type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
@@ -167,7 +166,7 @@ const step = fc.oneof(
 )
 
 const configOf = (env: Readonly<Record<string, string>>) =>
-  reportConfig(loadSettings({ flags: {}, env, cwd: '/', requireApi: false }).settings)
+  loadSettings({ flags: {}, env, cwd: '/', requireApi: false }).settings
 
 /** A store that is opened, and follows what has changed in a limited number of transactions, as a process that is killed after them. */
 function opened(path: string, folder: string) {

@@ -1,4 +1,3 @@
-import { reportConfig } from '../../src/app/report-config.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { createMeta, META } from '../../src/store/sync/meta.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
@@ -127,7 +126,7 @@ export function smallWorkspace(): SmallWorkspace {
         .run(TODAY)
       createMeta(store.prepare).set(META.chosenResources, '["activities"]')
       const { settings } = loadSettings({ flags: {}, env, cwd: '/', requireApi: false })
-      await reports.update(reportConfig(settings))
+      await reports.update(settings)
       return store.db.prepare(withParameters(questionNamed(name), parameters)).all() as Expected[]
     },
   }

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { reportConfig } from '../../src/app/report-config.ts'
 import { TABLES } from '../../src/catalog/catalog.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { ENUMERATED } from '../../src/dictionary/column-values.ts'
@@ -24,7 +23,7 @@ function warehouse() {
       ),
     update: async (hours = 0) => {
       now += hours * HOUR
-      await reports.update(reportConfig(settings))
+      await reports.update(settings)
     },
     values: (table = 'activities', column = 'type') =>
       store

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { reportConfig } from '../../src/app/report-config.ts'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
@@ -31,7 +30,7 @@ function workspace(env: Readonly<Record<string, string>> = {}) {
     /** Returns the number of transactions. */
     update: async () => {
       steps = 0
-      await reports.update(reportConfig(settings))
+      await reports.update(settings)
       return steps
     },
   }

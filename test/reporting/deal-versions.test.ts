@@ -2,7 +2,6 @@ import { copyFileSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { reportConfig } from '../../src/app/report-config.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { purgedContentTest } from '../../src/store/deletions/purged-content.ts'
 import { ensureReportTables } from '../../src/store/reporting/derived-tables.ts'
@@ -51,7 +50,7 @@ const BASE = {
 }
 
 const configOf = (env: Readonly<Record<string, string>> = ENV) =>
-  reportConfig(loadSettings({ flags: {}, env, cwd: '/', requireApi: false }).settings)
+  loadSettings({ flags: {}, env, cwd: '/', requireApi: false }).settings
 
 /** A warehouse with the metadata of a CRM, in which deals can be read and read again. */
 function workspace() {

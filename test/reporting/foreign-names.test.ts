@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { createReportUpdate } from '../../src/app/report-config.ts'
+import { createReportUpdate } from '../../src/app/report-update.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { reportConfig } from '../../src/app/report-config.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { DERIVED_TABLES, REPORT_VIEWS } from '../../src/dictionary/report-tables.ts'
 import { findingsOf } from '../../src/doctor/finding.ts'
@@ -14,7 +13,7 @@ const NOW = '2026-03-04T05:00:00.000Z'
 const LATER = '2026-02-10T16:00:00.000Z'
 
 function configOf(env: Readonly<Record<string, string>> = {}): ReportConfig {
-  return reportConfig(loadSettings({ flags: {}, env, cwd: '/', requireApi: false }).settings)
+  return loadSettings({ flags: {}, env, cwd: '/', requireApi: false }).settings
 }
 
 const relation = (name: string, object: string | null, resource: string | null = null) => ({

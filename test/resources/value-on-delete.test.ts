@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { reportConfig } from '../../src/app/report-config.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { CONVERSATION_VIEWS, PEOPLE_TABLES } from '../../src/dictionary/conversation-tables.ts'
 import type { DescribedColumn, DescribedTable } from '../../src/dictionary/described-table.ts'
@@ -171,7 +170,7 @@ describe('the value on delete', () => {
     const reports = reportsOf({ ...store, now: LATER })
     const update = async () => {
       await store.crmTables.finish()
-      await reports.update(reportConfig(settings))
+      await reports.update(settings)
     }
     await update()
     const described = [

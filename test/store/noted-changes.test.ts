@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { reportConfig } from '../../src/app/report-config.ts'
 import { DAY_MS } from '../../src/base/clock.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { type Compared, comparisonWith, partsToCompare } from '../../src/publish/comparison.ts'
@@ -249,7 +248,7 @@ describe('where a publication looks', () => {
 
   test('a view is compared again only when a table that it reads may have changed', async () => {
     const store = temporaryStore()
-    const config = reportConfig(loadSettings({ flags: {}, env: {}, cwd: '/', requireApi: false }).settings)
+    const config = loadSettings({ flags: {}, env: {}, cwd: '/', requireApi: false }).settings
     const write = async (role: string) => {
       const participants = ['FROM', role].map((as, index) => ({ role: as, handle: `${index}@own.example` }))
       store.put('message_copies', [{ id: 'a', header_message_id: '<1>', received_at: NOW, participants }])

@@ -1,5 +1,4 @@
 import { rmSync } from 'node:fs'
-import { reportConfig } from '../../src/app/report-config.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
@@ -64,7 +63,7 @@ export async function withFollowedCopy<T>(
       ...{ db, prepare: statementCache(db), now },
       attempt: work => ({ value: db.transaction(work).immediate() }),
     })
-    const config = reportConfig(loadSettings({ flags: {}, env, cwd: '/', requireApi: false }).settings)
+    const config = loadSettings({ flags: {}, env, cwd: '/', requireApi: false }).settings
     const update = () => reports.update(config)
     await update()
     return await read(db, update)

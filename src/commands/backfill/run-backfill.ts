@@ -1,6 +1,6 @@
 import { type App, openApp } from '../../app/app.ts'
 import { afterGrace } from '../../app/grace.ts'
-import { createReportUpdate } from '../../app/report-config.ts'
+import { createReportUpdate } from '../../app/report-update.ts'
 import { startFields } from '../../app/start-fields.ts'
 import { isoInstant, systemClock } from '../../base/clock.ts'
 import { EXIT_STATUS, type ExitStatus, exitStatusOf, reasonOf, reportedError } from '../../base/errors.ts'

@@ -13,7 +13,7 @@ import { DERIVED_SQL } from './derived-tables.ts'
 import { createCompanies, createContacts, createParties, createPeople } from './people.ts'
 import { COMPLETE_AS_OF } from './periods.ts'
 import { createRecordActivity } from './record-activity.ts'
-import type { ReportConfig } from './report-settings.ts'
+import { calendarRules, type ReportConfig } from './report-settings.ts'
 import { createThreads } from './threads.ts'
 import { keyedRecords } from './views.ts'
 import { createWaitingKeys, followChanges, type KeyKind } from './waiting-keys.ts'
@@ -48,7 +48,7 @@ export interface FollowDeps {
 }
 
 export interface Rules {
-  config: Pick<ReportConfig, 'calendar' | 'partnerDomains' | 'replyLimitDays'>
+  config: Pick<ReportConfig, 'reporting'>
   internalDomains: { set: readonly string[]; guessed: readonly string[] }
   days: readonly CalendarDay[]
 }
@@ -96,7 +96,8 @@ export function createFollow({
   let steps: { of: string; by: Readonly<Record<KeyKind, (keys: never[]) => void>> } | undefined
 
   const rulesOf = (rules: Rules, crm: Deriving['crm']): Readonly<Record<string, unknown>> => {
-    const { calendar, partnerDomains, replyLimitDays } = rules.config
+    const { partnerDomains = [], replyLimitDays } = rules.config.reporting
+    const calendar = calendarRules(rules.config)
     const lastMigration = prepare<number>('SELECT max(created_at) FROM __drizzle_migrations').pluck()
     return {
       // A migration may change rows before there are triggers.
@@ -158,13 +159,13 @@ function stepsBy(
   const derivation: Deriving = {
     ...base,
     time: createLocalTime(days),
-    localHour: createLocalHour(config.calendar.timeZone),
+    localHour: createLocalHour(config.reporting.timeZone),
     domains: {
       ours: new Set(internalDomains.set),
-      partners: new Set(config.partnerDomains),
+      partners: new Set(config.reporting.partnerDomains),
       guessed: new Set(internalDomains.guessed),
     },
-    replyLimitDays: config.replyLimitDays,
+    replyLimitDays: config.reporting.replyLimitDays,
   }
   return {
     contact: createContacts(derivation),

@@ -1,10 +1,10 @@
 import { CRM_ROLES } from '../../config/crm-roles.ts'
+import type { Settings } from '../../config/load-settings.ts'
 import { createCrmFieldReader, NAME_FIELDS } from '../crm/sql.ts'
 import { idIn, literal, quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { listsBy } from './derivation.ts'
 import { plain } from './field-guesses.ts'
-import type { ReportConfig } from './report-settings.ts'
 import { finiteReal, type RecordSource, roleValues } from './roles-in-table.ts'
 import { type DealOutcome, outcomeOfName, type StageFacts } from './stage-outcomes.ts'
 
@@ -182,13 +182,13 @@ export function readPipelines(
     field,
     facts,
     stages,
-    config,
+    settings,
   }: PipelineQuestion & {
     stages: readonly StageRecord[]
-    config: Pick<ReportConfig, 'salesPipelines' | 'renewalPipelines'>
+    settings: Pick<Settings['crm'], 'salesPipelines' | 'renewalPipelines'>
   },
 ): Pipelines & { problems: readonly string[] } {
-  const { salesPipelines: sales, renewalPipelines: renewals } = config
+  const { salesPipelines: sales, renewalPipelines: renewals } = settings
   const records = recordsOf(
     prepare,
     { source, field },

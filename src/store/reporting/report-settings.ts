@@ -1,5 +1,7 @@
-import type { RoleObject } from '../../config/crm-roles.ts'
-import { WEEKDAYS } from '../../config/kinds.ts'
+import { CRM_ROLES, type RoleObject } from '../../config/crm-roles.ts'
+import { timeOfDayText, WEEKDAYS } from '../../config/kinds.ts'
+import type { Settings } from '../../config/load-settings.ts'
+import { camelCase } from '../../config/settings.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
@@ -13,23 +15,27 @@ import type { RoleChoice } from './field-guesses.ts'
  */
 
 /** What the settings say about the tables and views for reports. */
-export interface ReportConfig {
-  calendar: CalendarRules
-  /** Undefined: the domains are guessed from the addresses of members. */
-  internalDomains: readonly string[] | undefined
-  partnerDomains: readonly string[]
-  replyLimitDays: number
-  currency: string | undefined
-  rates: Readonly<Record<string, number>> | undefined
-  /** By id or name. */
-  salesPipelines: readonly string[] | undefined
-  renewalPipelines: readonly string[] | undefined
-  /** By id, name or `Pipeline/Stage`. */
-  won: readonly string[] | undefined
-  lost: readonly string[] | undefined
-  /** By object of `CRM_ROLES`: the CRM's name of it, and the field of each role. */
-  objects: Readonly<Record<RoleObject, string | undefined>>
-  fields: Readonly<Record<RoleObject, Readonly<Record<string, string | undefined>>>>
+export type ReportConfig = Pick<Settings, 'reporting' | 'crm' | 'crmDeal' | 'crmCompany' | 'crmContact'>
+
+const USUAL_WORKDAYS = [1, 2, 3, 4, 5]
+
+export const calendarRules = ({ reporting }: Pick<ReportConfig, 'reporting'>): CalendarRules => ({
+  ...reporting,
+  weekStart: WEEKDAYS.indexOf(reporting.weekStart) + 1,
+  workdays: reporting.workdays ?? USUAL_WORKDAYS,
+  holidays: reporting.holidays ?? [],
+})
+
+/** What the settings name for an object of `CRM_ROLES`: the CRM's name of it, and the field of each role. */
+export function namedBySettings(config: ReportConfig, role: RoleObject) {
+  const named: Readonly<Record<string, unknown>> = {
+    deal: config.crmDeal,
+    company: config.crmCompany,
+    contact: config.crmContact,
+  }[role]
+  const fieldOf = (name: string) => named[camelCase(name)] as string | undefined
+  const fields = Object.keys(CRM_ROLES[role]).map(name => [name, fieldOf(name)])
+  return { object: fieldOf('object'), fields: Object.fromEntries(fields) }
 }
 
 export interface ReportSetting {
@@ -39,9 +45,6 @@ export interface ReportSetting {
   why: string
 }
 
-/** A time of day as in the settings file. */
-const timeText = (minutes: number): string =>
-  [Math.floor(minutes / 60), minutes % 60].map(part => String(part).padStart(2, '0')).join(':')
 const dayNamed = (weekday: number): string => WEEKDAYS[weekday - 1] ?? ''
 
 interface ReportFindings {
@@ -57,7 +60,8 @@ export function reportSettings(
   config: ReportConfig,
   { chosen, statusValues, domains }: ReportFindings,
 ): ReportSetting[] {
-  const { calendar, currency, rates, salesPipelines, renewalPipelines, won, lost } = config
+  const { reporting, crm, crmDeal } = config
+  const calendar = calendarRules(config)
   const set = (name: string, value: string | number | object | undefined, without = ''): ReportSetting => ({
     name,
     value: value === undefined ? null : typeof value === 'object' ? JSON.stringify(value) : String(value),
@@ -71,24 +75,24 @@ export function reportSettings(
     set('reporting.fiscal_year_named_by', calendar.fiscalYearNamedBy),
     set('reporting.workdays', calendar.workdays.map(dayNamed)),
     set('reporting.holidays', calendar.holidays),
-    set('reporting.work_from', timeText(calendar.workFrom)),
-    set('reporting.work_to', timeText(calendar.workTo)),
-    set('reporting.reply_limit_days', config.replyLimitDays),
-    config.internalDomains === undefined
+    set('reporting.work_from', timeOfDayText(calendar.workFrom)),
+    set('reporting.work_to', timeOfDayText(calendar.workTo)),
+    set('reporting.reply_limit_days', reporting.replyLimitDays),
+    reporting.internalDomains === undefined
       ? {
           name: 'reporting.internal_domains',
           value: domains.length === 0 ? null : JSON.stringify(domains),
           isGuessed: true,
           why: 'The domains of at least two members, or of half of them. Where many companies have addresses does not count.',
         }
-      : set('reporting.internal_domains', config.internalDomains),
-    set('reporting.partner_domains', config.partnerDomains),
-    set('reporting.currency', currency, 'Not set: amounts are not converted.'),
-    set('reporting.rates', rates, 'Not set: amounts are not converted.'),
-    set('crm.sales_pipelines', salesPipelines, 'Not set: all pipelines but those of renewals.'),
-    set('crm.renewal_pipelines', renewalPipelines, 'Not set: the names of pipelines are asked.'),
-    set('crm.deal.won', won, 'Not set: see stage_outcomes.'),
-    set('crm.deal.lost', lost, 'Not set: see stage_outcomes.'),
+      : set('reporting.internal_domains', reporting.internalDomains),
+    set('reporting.partner_domains', reporting.partnerDomains ?? []),
+    set('reporting.currency', reporting.currency, 'Not set: amounts are not converted.'),
+    set('reporting.rates', reporting.rates, 'Not set: amounts are not converted.'),
+    set('crm.sales_pipelines', crm.salesPipelines, 'Not set: all pipelines but those of renewals.'),
+    set('crm.renewal_pipelines', crm.renewalPipelines, 'Not set: the names of pipelines are asked.'),
+    set('crm.deal.won', crmDeal.won, 'Not set: see stage_outcomes.'),
+    set('crm.deal.lost', crmDeal.lost, 'Not set: see stage_outcomes.'),
     {
       name: STATUS_VALUES,
       value: Object.keys(statusValues).length === 0 ? null : JSON.stringify(statusValues),

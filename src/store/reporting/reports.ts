@@ -14,7 +14,14 @@ import { ensureReportTables, reportTablesIn } from './derived-tables.ts'
 import { chooseFields, type FieldFacts, plain, type RoleChoice } from './field-guesses.ts'
 import { createFollow, type FollowDeps, isFollowing, type Rules } from './follow.ts'
 import { readDealFacts, readPipelines, readStageRecords, stageFacts } from './pipeline-facts.ts'
-import { completeSources, type ReportConfig, reportSettings, storeSettings } from './report-settings.ts'
+import {
+  calendarRules,
+  completeSources,
+  namedBySettings,
+  type ReportConfig,
+  reportSettings,
+  storeSettings,
+} from './report-settings.ts'
 import { type RecordSource, recordSource } from './roles-in-table.ts'
 import { guessDomains } from './sides.ts'
 import { outcomesOf, type StageFacts } from './stage-outcomes.ts'
@@ -61,7 +68,7 @@ export function createReports({ db, prepare, clock, changes, transaction, commit
     const { settings, problems, dealSpan, isPercentWithout } = findings(db, prepare, config)
     const years = yearsOf([span, dealSpan], new Date(clock.now()).getUTCFullYear())
     storeSettings(prepare, settings, isoInstant(clock.now()))
-    replaceRows(prepare, 'calendar', calendar(config.calendar, years))
+    replaceRows(prepare, 'calendar', calendar(calendarRules(config), years))
     meta.set(META.reportProblems, JSON.stringify(problems))
     meta.set(META.percentWithoutPipeline, JSON.stringify(isPercentWithout))
     replaceViews(db, [...dealViews(db), ...reportViews(db)])
@@ -188,7 +195,7 @@ function findings(db: Sqlite, prepare: Prepare, config: ReportConfig) {
   const chosenFields = Object.entries(CRM_ROLES).map(([name, roles]) => {
     const role = name as RoleObject
     const object = objects[role].value
-    const set = config.fields[role]
+    const set = namedBySettings(config, role).fields
     const before = Object.fromEntries(
       Object.keys(roles).map(each => [each, stored.get(`crm.${role}.${each}`)]),
     )
@@ -211,10 +218,10 @@ function findings(db: Sqlite, prepare: Prepare, config: ReportConfig) {
     field: dealFields['pipeline'],
     facts,
     stages: stageRecords,
-    config,
+    settings: config.crm,
   })
   const stages = stageFacts(stageRecords, facts, pipelines)
-  const { won = [], lost = [] } = config
+  const { won = [], lost = [] } = config.crmDeal
   const { outcomes, unmatched, namedTwice } = outcomesOf(stages, { won, lost })
   const kept = new Map(prepare<[string, string]>('SELECT stage_id, outcome FROM stage_outcomes').raw().all())
   replaceRows(prepare, 'pipelines', pipelines.rows)
@@ -280,9 +287,9 @@ function storedGuess(prepare: Prepare): readonly string[] {
   return JSON.parse(stored.get(INTERNAL_DOMAINS) ?? '[]')
 }
 
-const storedDomains = (prepare: Prepare, { internalDomains }: ReportConfig): Rules['internalDomains'] => ({
-  set: internalDomains ?? [],
-  guessed: internalDomains === undefined ? storedGuess(prepare) : [],
+const storedDomains = (prepare: Prepare, { reporting }: ReportConfig): Rules['internalDomains'] => ({
+  set: reporting.internalDomains ?? [],
+  guessed: reporting.internalDomains === undefined ? storedGuess(prepare) : [],
 })
 
 function unmatchedStage(entry: string, stages: readonly StageFacts[]): string {
@@ -292,13 +299,13 @@ function unmatchedStage(entry: string, stages: readonly StageFacts[]): string {
 const stageName = ({ id, name, pipeline }: StageFacts): string =>
   name === null ? id : pipeline === null ? name : `${pipeline}/${name}`
 
-function objectsOf(prepare: Prepare, { objects }: ReportConfig): Record<RoleObject, RoleChoice> {
+function objectsOf(prepare: Prepare, config: ReportConfig): Record<RoleObject, RoleChoice> {
   const known = prepare<KnownObject>(
     'SELECT name, is_custom FROM crm_objects WHERE _deleted_at IS NULL ORDER BY name',
   ).all()
   const chosen = Object.keys(CRM_ROLES).map(role => [
     role,
-    chooseObject(role, objects[role as RoleObject], known),
+    chooseObject(role, namedBySettings(config, role as RoleObject).object, known),
   ])
   return Object.fromEntries(chosen)
 }
