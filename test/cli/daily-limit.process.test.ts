@@ -56,7 +56,7 @@ test('parley status and /readyz say that the requests of the day are used up', a
   await daemon.says(({ msg }) => msg === 'The status server listens')
   expect(await until(states, found => found.length > 0)).not.toContain('failing')
   expect((await runCommand(place, ['status'])).stdout).toMatch(
-    /^The requests of this day have been used up for .*: api\.max_requests_per_day is reached\. Next try: in /,
+    /^Waiting since .* UTC: The requests of this day are used up\. api\.max_requests_per_day is reached\. Next try: /,
   )
   expect((await daemon.ask('/readyz')).body).toMatch(
     /^the requests of this day are used up since [-\d]+ [:\d]+ UTC: api\.max/,

@@ -194,8 +194,11 @@ test.concurrent('a killed daemon is not reported as running', async context => {
     since: null,
     until: null,
   })
+  note(place.file, {
+    writer: { pid: 0, command: 'daemon', since: WAITING.since },
+  })
   expect((await parley(['status'], place)).stdout).toContain(
-    '\nThe daemon is not running: it was killed, or the machine or disk failed.\n',
+    'Needs you: The daemon is not running, so nothing is updated. It was killed, or the machine or disk failed. Start parley daemon again.\n',
   )
 })
 
@@ -396,16 +399,17 @@ const printed = (columns: StatusPageOptions['columns'], report: StatusReport = B
 
 test('a table of unlimited width shows everything', () => {
   const lines = printed(undefined)
-  expect(lines[0]).toBe(
+  const [titles, first, second] = lines.slice(lines.findIndex(line => line.startsWith('resource ')))
+  expect(titles).toBe(
     'resource             state         rows  deleted  pending  rejected  newest     fresh as of  complete as of  due',
   )
-  expect(lines[2]).toBe(
+  expect(second).toBe(
     'members              ok       1,234,567       12        3         1  1 min ago  30 s ago     5 days ago      in 1 min',
   )
   // Failing resources come first.
-  expect(lines[1]).toMatch(/^\S+ +failing .* now$/)
-  expect(lines.join('\n')).toContain(
-    `failing for 4 min (since ${before(240).slice(11, 19)} UTC), 12 times in a row, next try due now: The API answers 500`,
+  expect(first).toMatch(/^\S+ +failing .* now$/)
+  expect(lines).toContain(
+    `  ${RESOURCE_NAMES[3]}: The API answers 500 to everything that it is asked for, again and again.`,
   )
   expect(lines.join('\n')).toContain(`
 arrival lag   rows     median  99 of 100   longest
@@ -413,16 +417,32 @@ messages     1,000  under 1 s  2 h 1 min  1 y 40 d
 `)
   for (const sentence of [
     'Requested and not started yet: resync of meetings (1 min ago).',
-    'The daemon has been waiting for 2 min 10 s: the API asks for it. It resumes in 41 s.',
+    'The daemon has been waiting for 2 min 10 s. It resumes in 41 s.',
     'parley daemon, process 4711, is writing the warehouse. It started 10 days ago (2026-04-21 02:00 UTC).',
     'The daemon took its last snapshot 8 h ago: /w.db.snapshots/w-2026-05-01T034000Z.db, 2.6 GB.',
     'Published to s3://bucket/lake: publication 311, 40 min old: 3 files, 41.2 kB written.',
-    'The publication failed 4 min ago, 7 times in a row: The bucket refuses access. Check the key.',
-    "The daemon's last snapshot failed 1 h ago: Cannot write the snapshot: the disk is full.",
   ]) {
     expect(lines).toContain(sentence)
   }
   expect(lines.join(' ')).toContain('about 9.5 requests/s, measured 3 h ago.')
+})
+
+test('the problems that the page shows come first, the most serious first, each with what to do', () => {
+  const lines = printed(undefined)
+  const problems = lines.slice(
+    0,
+    lines.findIndex(line => line.startsWith('resource ')),
+  )
+  const ofKind = (label: string) => problems.filter(line => line.startsWith(label))
+  expect(problems).toEqual([...ofKind('Needs you'), ...ofKind('Waiting')])
+  const failed = before(3600).slice(11, 19)
+  for (const problem of [
+    'Needs you: Purged content may remain in /data/parley.db-wal. A program reads an older state of the database. End the query or transaction of the program that reads; parley then empties the file. Never remove the file: it has rows that the database has not yet.',
+    `Needs you since ${failed} UTC: The last snapshot failed. Cannot write the snapshot: the disk is full. Remove the cause; the next snapshot is made at its usual time.`,
+    `Needs you since ${before(2000).slice(11, 19)} UTC: The warehouse is not published to s3://bucket/lake. The bucket refuses access. Check the key. Next try: 12:00:30 UTC (in 30 s). Remove the cause; parley tries again by itself. parley publish tries at once.`,
+    `Waiting since ${before(240).slice(11, 19)} UTC: Reading ${RESOURCE_NAMES[3]} fails. The API answers 500 to everything that it is asked for, again and again. Next try: 11:59:40 UTC (now). Nothing to do yet. It needs you if it lasts until 12:56:00 UTC.`,
+  ])
+    expect(problems).toContain(problem)
 })
 
 test.each([
@@ -432,7 +452,7 @@ test.each([
 ])('on a terminal of %d columns no line is longer, and omitted columns are named', (columns, shown, left) => {
   const lines = printed(columns)
   expect(lines.filter(line => line.length > columns)).toEqual([])
-  expect(lines[0]).toContain(shown)
+  expect(lines.find(line => line.startsWith('resource '))).toContain(shown)
   expect(lines.join('\n').includes('Hidden columns')).toBe(left !== undefined)
   if (left !== undefined) expect(lines.join('\n')).toContain(`\nHidden columns: ${left}. `)
 })
@@ -458,9 +478,9 @@ test('an API that does not answer is reported once, and the reasons of single re
     ),
   })
   expect(lines).toContain(
-    `No request to the API has succeeded for 4 min (since ${since.slice(11, 19)} UTC): connection refused. Next try: in 30 s.`,
+    `Waiting since ${since.slice(11, 19)} UTC: No request to the API succeeds. connection refused. Next try: 12:00:30 UTC (in 30 s). Nothing to do yet. It needs you if it lasts until 12:56:00 UTC.`,
   )
-  expect(lines.filter(line => line.includes('has succeeded'))).toHaveLength(1)
+  expect(lines.filter(line => /succeed|connection refused/.test(line))).toHaveLength(1)
   expect(lines.join('\n')).toContain('answers 500 to everything')
   // When one of them is read next is known when the API answers again.
   const held = lines.filter(line => /^\S+ +on hold /.test(line))
@@ -480,10 +500,7 @@ test('a resource says why it is on hold while the API answers', () => {
   expect(lines).toContain(`  meetings: ${reason}`)
 })
 
-test('the report names each file that may still hold purged content, with the reason', () => {
-  expect(printed(undefined, BUSY)).toContain(
-    'Purged content may remain in /data/parley.db-wal: a program reads an older state of the database.',
-  )
+test('the report names no file while none may still hold purged content', () => {
   expect(printed(undefined, { ...BUSY, purge_remains: [] }).join('\n')).not.toContain('Purged content')
 })
 
@@ -510,7 +527,7 @@ test('without a daemon the report shows due times, and no line about what has ne
     learned_rate: null,
     snapshot: null,
   })
-  expect(quiet[0]).toMatch(/ due$/)
+  expect(quiet.find(line => line.startsWith('resource '))).toMatch(/ due$/)
   expect(quiet.join('\n')).not.toMatch(/daemon has|daemon stopped|Asked for|snapshot/)
   expect(quiet).toContain('The rate limit of the API is not known yet.')
 })
@@ -541,17 +558,23 @@ test.concurrent('status does not report the end of an earlier backfill for one t
 })
 
 test.for([
-  [undefined, /^The daemon stopped now on request\.$/],
+  [undefined, /^The daemon stopped now on request\.$/, undefined],
   [
     new StopError('The API refuses the key.', { code: 'unauthorized', exitStatus: EXIT_STATUS.refused }),
-    /^The daemon stopped now \(exit status 77\): The API refuses the key\.$/,
+    /^The daemon stopped now \(exit status 77\)\.$/,
+    'The API refuses the key',
   ],
-  [new TypeError('words of a person'), /^The daemon stopped now \(exit status 1\): Internal error\.$/],
-] as const)('status says that a daemon was asked to stop, or what ended it: %s', ([error, line]) => {
+  [new TypeError('words of a person'), /^The daemon stopped now \(exit status 1\)\.$/, 'Internal error'],
+] as const)('status says that a daemon was asked to stop, or what ended it: %s', ([error, line, reason]) => {
   const daemon = stoppedState({ ...systemClock(), now: () => NOW }, error)
-  expect(
-    printed(undefined, { ...BUSY, daemon }).filter(text => text.startsWith('The daemon stopped')),
-  ).toEqual([expect.stringMatching(line)])
+  const writer = { pid: 4711, command: 'daemon', since: before(900_000), running: false, died: false }
+  const lines = printed(undefined, { ...BUSY, daemon, writer })
+  expect(lines.filter(text => text.startsWith('The daemon stopped'))).toEqual([expect.stringMatching(line)])
+  expect(lines).toContainEqual(
+    expect.stringContaining(
+      `The daemon is not running, so nothing is updated. ${reason === undefined ? '' : `${reason}. `}Start parley daemon again.`,
+    ),
+  )
 })
 
 test.concurrent('status --check prints one line and exits with 0 when all is well', async context => {

@@ -152,7 +152,7 @@ describe('an API key', () => {
     expect((await daemon.ask('/livez')).status).toBe(200)
     const status = (await runCommand(place, ['status'])).stdout
     expect(status).toMatch(
-      /^The API has refused access for .+ \(since .+ UTC\): The API at .+ Write the new key to /,
+      /^Needs you since .+ UTC: The API refuses the key\. The API at .+ Write the new key to /,
     )
     expect(status).toMatch(/\nThe daemon has been waiting for .+\. It resumes in /)
     expect(status.match(new RegExp(REFUSED.source, 'g'))).toHaveLength(1)

@@ -100,7 +100,7 @@ test.concurrent('other processes see an outage, and the first answer ends it', a
   const other = JSON.parse((await runCommand(place, ['status', '--json'])).stdout)
   expect(other.api).toMatchObject({ kind: 'silent', next_try_at: expect.stringMatching(/Z$/) })
   expect((await runCommand(place, ['status'])).stdout).toMatch(
-    /^No request to the API has succeeded for .* Next try: /,
+    /^Waiting since .* UTC: No request to the API succeeds\. .* Next try: /,
   )
   expect(JSON.parse((await daemon.ask('/status')).body).api).toMatchObject({ kind: 'silent' })
   expect((await daemon.ask('/readyz')).status).toBe(503)

@@ -1,8 +1,11 @@
 import { sizeText } from '../../base/size-text.ts'
 import { wholeNumber } from '../../base/whole-number.ts'
 import { resourceNamed } from '../../catalog/catalog.ts'
+import { verdictSentences } from '../../health/check.ts'
+import { problemsOf } from '../../health/problems.ts'
+import { problemVerdict } from '../../health/verdict.ts'
 import { fileSizesText, publishedText, shownReason } from '../../health/wording.ts'
-import { type DaemonReport, reasonOfState, type WriterState } from '../../store/status/processes.ts'
+import type { WriterState } from '../../store/status/processes.ts'
 import {
   isLeftOut,
   type RateReport,
@@ -10,7 +13,6 @@ import {
   type StatusReport,
 } from '../../store/status/report.ts'
 import type { LagReport } from '../../store/sync/arrivals.ts'
-import { GATE_KINDS } from '../../store/sync/gates.ts'
 import { fitTable, indentedNote, type RankedColumn, type TableColumn, table } from '../../terminal/table.ts'
 import {
   clockText,
@@ -37,7 +39,7 @@ export function statusPage(report: StatusReport, { now, columns }: StatusPageOpt
   const { lines, left } = fitTable(resourceColumns(now), resources, width)
   const reasons = resources.flatMap(row => {
     const reason = shownReason(row, report)
-    return reason === null ? [] : indentedNote(row.resource, reasonText(row, reason, now), width)
+    return reason === null ? [] : indentedNote(row.resource, reason, width)
   })
   const files = `${report.database}: ${fileSizesText(report)}`
   const sentences = [
@@ -49,12 +51,13 @@ export function statusPage(report: StatusReport, { now, columns }: StatusPageOpt
     ...backfillSentences(report, now),
     writerSentence(report.writer, now),
     ...snapshotSentences(report, now),
-    ...publicationSentences(report, now),
-    ...report.purge_remains.map(({ path, reason }) => `Purged content may remain in ${path}: ${reason}.`),
+    ...publicationSentences(report),
     rateSentence(report.learned_rate, now),
   ].flatMap(sentence => wrapText(sentence, width))
-  const trouble = unreachableSentences(report, now).flatMap(sentence => wrapText(sentence, width))
-  return `${[...trouble, ...lines, ...wrapText(hiddenColumnsSentence(left), width), ...reasons, ...lagLines(report.resources), files, ...sentences].join('\n')}\n`
+  const problems = problemsOf(report, now)
+    .map(problem => verdictSentences(problemVerdict(problem, 0, now)))
+    .flatMap(sentences => wrapText(sentences, width))
+  return `${[...problems, ...lines, ...wrapText(hiddenColumnsSentence(left), width), ...reasons, ...lagLines(report.resources), files, ...sentences].join('\n')}\n`
 }
 
 function leftOutSentences(report: StatusReport): string[] {
@@ -69,28 +72,6 @@ function leftOutSentences(report: StatusReport): string[] {
 function failingFirst(resources: readonly ResourceReport[]): ResourceReport[] {
   const isFailing = ({ state }: ResourceReport) => state === 'failing'
   return [...resources.filter(isFailing), ...resources.filter(one => !isFailing(one))]
-}
-
-/** `failing for 4 min (since …), 3 times in a row, next try due in 30 s: the API answers 500` */
-function reasonText(row: ResourceReport, reason: string, now: number): string {
-  const { failing_since: since, failed_in_a_row: failures, next_run_at: next } = row
-  if (since === null) return reason
-  const often = failures === null || failures < 2 ? '' : `, ${wholeNumber(failures)} times in a row`
-  const again = next === null ? '' : `, next try due ${dueText(next, now)}`
-  return `failing for ${sinceText(since, now)}${often}${again}: ${reason}`
-}
-
-/** `4 min (since 11:56:00 UTC)` */
-function sinceText(since: string, now: number): string {
-  return `${wholeSecondsText(now - Date.parse(since))} (since ${clockText(since, now)})`
-}
-
-function unreachableSentences({ api }: StatusReport, now: number): string[] {
-  if (api === null) return []
-  const { kind, reason, since, next_try_at: next } = api
-  return [
-    `${GATE_KINDS[kind].hasBeen} for ${sinceText(since, now)}: ${reason.replace(/\.$/, '')}. Next try: ${dueText(next, now)}.`,
-  ]
 }
 
 /** When the resource is due; null when that is not known, as while reading is on hold. */
@@ -189,26 +170,15 @@ function workspaceSentences({ workspace }: StatusReport): string[] {
   return workspace === null ? [] : [`Workspace: ${workspace.id}, read from ${workspace.base_url}.`]
 }
 
-const DAEMON_STATE_TEXT: Readonly<Record<Exclude<DaemonReport['state'], 'stopped'>, string>> = {
-  running: 'has been running',
-  waiting: 'has been waiting',
-}
-
-function daemonSentences({ daemon, writer, api }: StatusReport, now: number): string[] {
-  if (daemon === null) return []
-  const { state, since, until } = daemon
-  const reason = reasonOfState(daemon)
-  const exit = daemon.exit_status ? ` (exit status ${daemon.exit_status})` : ''
-  const isReasonShown = reason === null || reason === api?.reason
-  const why = isReasonShown ? exit : `${exit}: ${reason.replace(/\.$/, '')}`
-  if (since === null) {
-    // The sentence about the writer reports a killed daemon.
-    return writer?.died && writer.command === 'daemon' ? [] : [`The daemon is not running${why}.`]
-  }
-  const asked = daemon.exit_status === 0 ? ' on request' : ''
-  if (state === 'stopped') return [`The daemon stopped ${relativeTime(since, now)}${asked}${why}.`]
+function daemonSentences({ daemon }: StatusReport, now: number): string[] {
+  if (daemon === null || daemon.since === null) return []
+  const { state, since, until, exit_status: exit } = daemon
+  if (state === 'stopped')
+    return [
+      `The daemon stopped ${relativeTime(since, now)}${exit ? ` (exit status ${exit})` : ' on request'}.`,
+    ]
   const long = wholeSecondsText(now - Date.parse(since))
-  return [`The daemon ${DAEMON_STATE_TEXT[state]} for ${long}${why}.${resumeSentence(until, now)}`]
+  return [`The daemon has been ${state} for ${long}.${resumeSentence(until, now)}`]
 }
 
 function backfillSentences({ backfill }: StatusReport, now: number): string[] {
@@ -235,27 +205,14 @@ function writerSentence(writer: WriterState | null, now: number): string {
 }
 
 function snapshotSentences({ snapshot }: StatusReport, now: number): string[] {
-  if (snapshot === null) return []
-  const { made_at: at, path, bytes: size, failed_at: failed, reason } = snapshot
-  const made =
-    at === null
-      ? []
-      : [`The daemon took its last snapshot ${relativeTime(at, now)}: ${path}, ${sizeText(size ?? 0)}.`]
-  return failed === null
-    ? made
-    : [...made, `The daemon's last snapshot failed ${relativeTime(failed, now)}: ${reason}`]
+  if (snapshot?.made_at == null) return []
+  const { made_at: at, path, bytes: size } = snapshot
+  return [`The daemon took its last snapshot ${relativeTime(at, now)}: ${path}, ${sizeText(size ?? 0)}.`]
 }
 
-function publicationSentences({ publication }: StatusReport, now: number): string[] {
+function publicationSentences({ publication }: StatusReport): string[] {
   if (publication === null) return []
-  const { target, last, failing } = publication
-  const made = [
-    `Published to ${target}: ${publishedText(publication)}.`,
-    ...(last?.error ? [last.error] : []),
-  ]
-  if (failing === null) return made
-  const often = failing.times < 2 ? '' : `, ${wholeNumber(failing.times)} times in a row`
-  return [...made, `The publication failed ${relativeTime(failing.at, now)}${often}: ${failing.reason}`]
+  return [`Published to ${publication.target}: ${publishedText(publication)}.`]
 }
 
 function rateSentence(rate: RateReport | null, now: number): string {
