@@ -1,26 +1,13 @@
-import type { Client } from '../api/client.ts'
-import type { Governor } from '../api/governor/governor.ts'
-import type { Clock } from '../base/clock.ts'
 import type { ResourceName } from '../declare/resource-names.ts'
 import type { EngineOptions } from '../engine/context/engine-options.ts'
-import { type Backfill, createBackfill } from '../engine/run/backfill.ts'
-import { createSession, type Session, type SessionDeps } from '../engine/run/session.ts'
-import type { OpenStore } from '../store/store.ts'
+import { createBackfill } from '../engine/run/backfill.ts'
+import { createSession, type SessionDeps } from '../engine/run/session.ts'
 import { createApiClient, requestCeilings } from './api-client.ts'
 import { type LoggedStoreOptions, openLoggedStore } from './logged-store.ts'
 import { createStoredGovernor } from './stored-governor.ts'
 
 /** The parts of a process that reads the API into the warehouse. */
-export interface App {
-  clock: Clock
-  store: OpenStore
-  governor: Governor
-  client: Client
-  backfill(resources: readonly ResourceName[], since: string | null): Backfill
-  session(resources: readonly ResourceName[], work: Pick<SessionDeps, 'observer' | 'access'>): Session
-  /** Closes the client and the governor, saves the learned rate and the day's request count, and closes the store. */
-  close(): Promise<void>
-}
+export type App = Awaited<ReturnType<typeof openApp>>
 
 export interface AppOptions extends LoggedStoreOptions {
   /** Once aborted, no new work starts. */
@@ -30,7 +17,7 @@ export interface AppOptions extends LoggedStoreOptions {
 }
 
 /** @throws StopError with exit status 73 when the database cannot be opened, 75 when another process holds its lock */
-export async function openApp({ stopNew, cancel, ...opening }: AppOptions): Promise<App> {
+export async function openApp({ stopNew, cancel, ...opening }: AppOptions) {
   const { settings, clock, log } = opening
   const { api, sync } = settings
   const store = await openLoggedStore(opening)
@@ -60,20 +47,21 @@ export async function openApp({ stopNew, cancel, ...opening }: AppOptions): Prom
     store,
     governor,
     client,
-    backfill: (resources, since) =>
+    backfill: (resources: readonly ResourceName[], since: string | null) =>
       createBackfill({
         ...parts,
         resources,
         giveUpMs: api.giveUpSeconds * 1000,
         options: options(since),
       }),
-    session: (resources, work) =>
+    session: (resources: readonly ResourceName[], work: Pick<SessionDeps, 'observer' | 'access'>) =>
       createSession({
         ...parts,
         ...work,
         resources,
         options: options(sync.since ?? null),
       }),
+    /** Closes the client and the governor, saves the learned rate and the day's request count, and closes the store. */
     async close() {
       await client.close()
       governor.close()

@@ -32,26 +32,20 @@ export interface ReportedProcess {
   daemon(): DaemonState | undefined
 }
 
-export interface ReportSources {
-  /** What `parley status --json` prints. The rows of the resources may be a few seconds old. */
-  status(): Promise<StatusReport>
-  /** The page for people. The page says so when the database is not available. */
-  page(): Promise<PageAnswer>
-  /** The report as HTML, which may be some seconds old. @throws StopError when the database is not available */
-  report(): Promise<string>
-}
+export type ReportSources = ReturnType<typeof createReportSources>
 
 /** The compiled programs. The files are missing when parley runs from its sources, as in tests. */
 const REPORT_PROGRAM = new URL('../report/worker.js', import.meta.url)
 const STATUS_PROGRAM = new URL('../store/status/worker.js', import.meta.url)
 
-export function createReportSources(reported: ReportedProcess): ReportSources {
+export function createReportSources(reported: ReportedProcess) {
   const { clock, version, hasReport, workspaceId, databasePath, db, daemon } = reported
   const counted = createThreadReader<CountedStatus>({ clock, program: STATUS_PROGRAM })
   const statusReport = createCachedReading(async (of: string) => {
     const { rows } = (await counted.read(of)) ?? {}
     return readStatusReport({ path: of, now: clock.now(), db: db(), daemon: daemon(), rows })
   }, clock)
+  /** What `parley status --json` prints. The rows of the resources may be a few seconds old. */
   const status = async (): Promise<StatusReport> => {
     const state = daemon()
     return { ...(await statusReport(databasePath())), ...(state && { daemon: state }) }
@@ -76,6 +70,7 @@ export function createReportSources(reported: ReportedProcess): ReportSources {
       uptimeMs: process.uptime() * 1000,
     })
   }
+  /** The page for people. The page says so when the database is not available. */
   const page = async (): Promise<PageAnswer> => {
     try {
       return { status: 200, html: await readPage() }
@@ -98,5 +93,10 @@ export function createReportSources(reported: ReportedProcess): ReportSources {
     const made = await inThread.read(of)
     return made ?? readWarehouse(of, open => reportHtml(readReport(open, clock.now())))
   }, clock)
-  return { status, page, report: () => report(databasePath()) }
+  return {
+    status,
+    page,
+    /** The report as HTML, which may be some seconds old. @throws StopError when the database is not available */
+    report: () => report(databasePath()),
+  }
 }

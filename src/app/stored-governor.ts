@@ -1,4 +1,4 @@
-import { createGovernor, type Governor, type GovernorOptions } from '../api/governor/governor.ts'
+import { createGovernor, type GovernorOptions } from '../api/governor/governor.ts'
 import type { LearnedRate } from '../api/governor/pace.ts'
 import { type Clock, isoInstant, utcDay } from '../base/clock.ts'
 import type { OpenStore } from '../store/store.ts'
@@ -9,22 +9,11 @@ import { readRequestsToday } from '../store/sync/requests-today.ts'
  * A governor that starts from the learned rate and the day's request count that an earlier process stored in
  * `sync_meta`.
  */
-export interface StoredGovernor {
-  governor: Governor
-  /**
-   * Saves the learned rate, the requests that are reserved of the day, and the clock, unless they were saved a few
-   * seconds ago. Call it inside a transaction.
-   */
-  saveAtTimes(): void
-  /** Saves the same with the requests that were really sent. For a process that sends no more requests. */
-  saveAtEnd(): Promise<void>
-}
-
 export function createStoredGovernor(
   { state, dueClock, transaction }: Pick<OpenStore, 'state' | 'dueClock' | 'transaction'>,
   clock: Clock,
   ceilings: GovernorOptions['ceilings'],
-): StoredGovernor {
+) {
   const today = () => utcDay(clock.now())
   const usedToday = () => readRequestsToday(state.meta, today())
   const noteUsed = (day: string, used: number) =>
@@ -48,8 +37,13 @@ export function createStoredGovernor(
   }
   return {
     governor,
-    // A reservation that has just been committed may be larger than the governor's number.
+    /**
+     * Saves the learned rate, the requests that are reserved of the day, and the clock, unless they were saved a few
+     * seconds ago. Call it inside a transaction. A reservation that has just been committed may be larger than the
+     * governor's number.
+     */
     saveAtTimes: throttle(clock, () => save(Math.max(governor.state().reservedToday, usedToday()))),
+    /** Saves the same with the requests that were really sent. For a process that sends no more requests. */
     saveAtEnd: () => transaction.aside(() => save(governor.state().usedToday)),
   }
 }

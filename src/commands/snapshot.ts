@@ -5,9 +5,6 @@ import { EXIT_STATUS } from '../base/errors.ts'
 import { jsonLine } from '../base/safe-text.ts'
 import { sizeText } from '../base/size-text.ts'
 import type { Settings } from '../config/load-settings.ts'
-import type { Removal } from '../store/copies/copy-files.ts'
-import type { Workspace } from '../store/file/workspace.ts'
-import type { Snapshot } from '../store/snapshot/snapshot.ts'
 import { durationText } from '../terminal/wording.ts'
 import {
   type CommandContext,
@@ -40,21 +37,10 @@ export const snapshotCommand: CommandDefinition<SnapshotCommandOptions> = {
   },
 }
 
-interface TakenSnapshot extends Snapshot, Removal {
-  database: string
-  workspace: Workspace | null
-  completeAsOf: string | null
-  /** Up to when the snapshot is complete. */
-  sentence: string
-  /** The snapshot's path for the output: as the user gave it, or `path` if the user gave none. */
-  name: string
-}
+type TakenSnapshot = Awaited<ReturnType<typeof takeSnapshot>>
 
-async function takeSnapshot(
-  { cwd, signal }: CommandContext,
-  settings: Settings,
-  file?: string,
-): Promise<TakenSnapshot> {
+/** Takes the snapshot and reads what it has. `name` is its path for the output: as given, else the absolute one. */
+async function takeSnapshot({ cwd, signal }: CommandContext, settings: Settings, file?: string) {
   const [
     { makeSnapshot },
     { keepSnapshot },

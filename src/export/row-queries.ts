@@ -3,15 +3,7 @@ import type { Sqlite, StoredCell } from '../store/database/sqlite-types.ts'
 import { type ExportTable, sourcesOf } from './export-tables.ts'
 import type { Partition } from './partitions.ts'
 
-/** Reads the rows of a table by months. The last cell of each row is its month, or null. */
-export interface RowReader {
-  /** The rows of this month and of later ones, earliest first. Without a month: all rows that have a time. */
-  from(month?: string): Iterable<StoredCell[]>
-  /** The rows of a month; for null those without a time, which are all rows of a table that has none. */
-  of(partition: Partition): Iterable<StoredCell[]>
-  /** Number of rows of the whole table. */
-  count(): number
-}
+export type RowReader = ReturnType<typeof createRowReader>
 
 /** Each row has the cells of the columns in `sourcesOf`, followed by its month. Pure. */
 export function rowQueries({ name, columns, rows }: ExportTable) {
@@ -35,13 +27,18 @@ export function rowQueries({ name, columns, rows }: ExportTable) {
 /** A text that sorts after every instant of all months, and at the end of a month after those of the month. */
 const LAST = '~'
 
-export function createRowReader(db: Sqlite, table: ExportTable): RowReader {
+/** Reads the rows of a table by months. The last cell of each row is its month, or null. */
+export function createRowReader(db: Sqlite, table: ExportTable) {
   const { withTime, withoutTime, count } = rowQueries(table)
   const between = (from: string, to: string) =>
     withTime === undefined ? [] : readRows(db, withTime, [from, to])
   return {
+    /** The rows of this month and of later ones, earliest first. Without a month: all rows that have a time. */
     from: (month = '') => between(month, LAST),
-    of: month => (month === null ? readRows(db, withoutTime) : between(month, `${month}${LAST}`)),
+    /** The rows of a month; for null those without a time, which are all rows of a table that has none. */
+    of: (month: Partition) =>
+      month === null ? readRows(db, withoutTime) : between(month, `${month}${LAST}`),
+    /** Number of rows of the whole table. */
     count: () => db.prepare(count).pluck().get() as number,
   }
 }

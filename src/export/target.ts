@@ -18,23 +18,7 @@ import type { Partition } from './partitions.ts'
 import { type FolderUse, lockFile, lockFolder } from './target-folder.ts'
 
 /** The folder of an export. Files are written under a temporary name and then renamed. */
-export interface Target {
-  path: string
-  /** All readable folders in the target, whether or not parley created them. */
-  folders(): string[]
-  /** Complete files that parley wrote for this table. Removes incomplete files of a crash. */
-  files(folder: string): TargetFile[]
-  /** Begins a file under a temporary name, and creates its folder. `end` atomically moves it to its place. */
-  beginFile(file: string): NewFile
-  remove(file: string): void
-  /** Syncs changed folders to the disk, so that replaced files survive a crash of the machine. */
-  syncFolders(): void
-  /** @returns undefined where there is no readable manifest */
-  readManifest(): Manifest | undefined
-  /** Atomically writes a text file next to the folders, unless it has this content. */
-  writeText(name: string, text: string): void
-  close(): void
-}
+export type Target = ReturnType<typeof openTarget>
 
 /** The partition of rows without a time, by the name that Hive, Spark, Trino and DuckDB use for a NULL key. */
 const NO_MONTH = '__HIVE_DEFAULT_PARTITION__'
@@ -65,18 +49,21 @@ function freshName(file: string): string {
  * @throws StopError (exit status 64) when the folder is not an export of parley, 73 when it cannot be used, 75 when
  * another export is running
  */
-export function openTarget(path: string, mode: number, clock: Clock): Target {
+export function openTarget(path: string, mode: number, clock: Clock) {
   const lock = lockFolder(path, mode, clock, EXPORT_FOLDER)
   const touched = new Set<string>()
 
   return {
     path,
-    folders: () =>
+    /** All readable folders in the target, whether or not parley created them. */
+    folders: (): string[] =>
       readdirSync(path, { withFileTypes: true })
         .filter(entry => entry.isDirectory() && isReadable(join(path, entry.name)))
         .map(({ name }) => name),
-    files: folder => filesIn(path, folder),
-    beginFile(name) {
+    /** Complete files that parley wrote for this table. Removes incomplete files of a crash. */
+    files: (folder: string) => filesIn(path, folder),
+    /** Begins a file under a temporary name, and creates its folder. `end` atomically moves it to its place. */
+    beginFile(name: string): NewFile {
       const place = join(path, name)
       const folders = [dirname(dirname(place)), dirname(place)]
       for (const folder of folders) if (folder !== path) makeFolder(folder, mode)
@@ -95,13 +82,15 @@ export function openTarget(path: string, mode: number, clock: Clock): Target {
         },
       }
     },
-    remove: file => removeWithin(path, join(path, file)),
+    remove: (file: string) => removeWithin(path, join(path, file)),
+    /** Syncs changed folders to the disk, so that replaced files survive a crash of the machine. */
     syncFolders() {
       for (const folder of touched) if (existsSync(folder)) fsyncPath(folder)
       touched.clear()
     },
     readManifest: () => readManifest(path),
-    writeText(name, text) {
+    /** Atomically writes a text file next to the folders, unless it has this content. */
+    writeText(name: string, text: string) {
       const file = join(path, name)
       const isFile = lstatSync(file, { throwIfNoEntry: false })?.isFile()
       if (isFile && readFileSync(file, 'utf8') === text) return
@@ -149,6 +138,7 @@ function isReadable(path: string): boolean {
   }
 }
 
+/** @returns undefined where there is no readable manifest */
 function readManifest(path: string): Manifest | undefined {
   try {
     const manifest: unknown = JSON.parse(readFileSync(join(path, MANIFEST), 'utf8'))

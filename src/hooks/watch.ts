@@ -22,15 +22,7 @@ import { type CommandDeps, runHookCommand } from './hook-command.ts'
 import { postWebhook } from './webhook.ts'
 
 /** Looks for problems and calls someone about them, as `announcements.ts` decides. The watch outlives the sessions. */
-export interface HookWatch {
-  /**
-   * Ends the looks and calls someone about the end of this process. Makes one try, which takes at most 10 s and ends
-   * when the signal is aborted. Never rejects.
-   */
-  callAtEnd(problem: HealthProblem, signal: AbortSignal): Promise<void>
-  /** Ends the looks, and waits for at most about a second for calls that run. */
-  close(): Promise<void>
-}
+export type HookWatch = ReturnType<typeof watchProblems>
 
 /** Where the announced problems are stored, so that they are not announced again after a restart. */
 export interface AnnouncedStorage {
@@ -73,7 +65,7 @@ const SETTINGS = {
   recovered: 'hooks.on_recovered',
 } as const satisfies Record<HookEvent, SettingKey>
 
-export function watchProblems(deps: HookWatchDeps): HookWatch {
+export function watchProblems(deps: HookWatchDeps) {
   const { clock, log, hooks, look, random = Math.random } = deps
   const memory = createMemory(deps.storage, clock)
   const running = new Set<Promise<void>>()
@@ -146,7 +138,11 @@ export function watchProblems(deps: HookWatchDeps): HookWatch {
   }
 
   return {
-    async callAtEnd(problem, signal) {
+    /**
+     * Ends the looks and calls someone about the end of this process. Makes one try, which takes at most 10 s and ends
+     * when the signal is aborted. Never rejects.
+     */
+    async callAtEnd(problem: HealthProblem, signal: AbortSignal) {
       closing.abort()
       const target = hooks().onProblem
       if (target === undefined) return
@@ -165,6 +161,7 @@ export function watchProblems(deps: HookWatchDeps): HookWatch {
         memory.update([...others, ended])
       } else log.warn(GIVEN_UP, { ...about, reason })
     },
+    /** Ends the looks, and waits for at most about a second for calls that run. */
     async close() {
       closing.abort()
       const all = Promise.all(running)

@@ -6,19 +6,7 @@ import { type Figures, GAUGES, type GaugeDefinition, type ReadFigures } from './
 import { NUDGE_KINDS, type NudgeKind } from './nudge.ts'
 
 /** The daemon's metrics in the format of Prometheus. Only this file uses prom-client. */
-export interface Metrics {
-  /** Records a request that got its response or failed. */
-  recordRequest(request: SentRequest): void
-  recordRun(run: EndedRun): void
-  /** Records how long a transaction, committed or rolled back, blocked the event loop. */
-  recordTransaction(durationMs: number): void
-  recordNudge(kind: NudgeKind): void
-  recordRefusedNudge(reason: NudgeRefusal): void
-  /** All metrics in Prometheus' text format, of type `contentType`. */
-  text(): Promise<string>
-  readonly contentType: string
-  close(): void
-}
+export type Metrics = ReturnType<typeof createMetrics>
 
 export interface SentRequest {
   /** The route's template, such as `/v2/messages/{id}`; never with an id in it. */
@@ -64,7 +52,7 @@ const DURATION_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 /** Upper bounds in seconds: from a single row to a noticeable pause. A page should take 0.05 s at most. */
 const TRANSACTION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
 
-export function createMetrics({ clock, version, sources }: MetricsOptions): Metrics {
+export function createMetrics({ clock, version, sources }: MetricsOptions) {
   const registry = new Registry()
   const counters = createCounters(registry)
   let answeredAt: number | undefined
@@ -94,17 +82,20 @@ export function createMetrics({ clock, version, sources }: MetricsOptions): Metr
   }
 
   return {
-    recordRequest({ route, lane, status, durationMs }) {
+    /** Records a request that got its response or failed. */
+    recordRequest({ route, lane, status, durationMs }: SentRequest) {
       counters.requests.inc({ route, status })
       counters.laneRequests.inc({ lane })
       counters.durations.observe({ route }, durationMs / 1000)
       if (typeof status === 'number') answeredAt = clock.now()
       if (status === 429) counters.throttled.inc()
     },
-    recordRun: ({ resource, lane, outcome }) => counters.passes.inc({ resource, lane, outcome }),
-    recordTransaction: durationMs => counters.transactions.observe(durationMs / 1000),
-    recordNudge: kind => counters.nudges.inc({ kind }),
-    recordRefusedNudge: reason => counters.refusedNudges.inc({ reason }),
+    recordRun: ({ resource, lane, outcome }: EndedRun) => counters.passes.inc({ resource, lane, outcome }),
+    /** Records how long a transaction, committed or rolled back, blocked the event loop. */
+    recordTransaction: (durationMs: number) => counters.transactions.observe(durationMs / 1000),
+    recordNudge: (kind: NudgeKind) => counters.nudges.inc({ kind }),
+    recordRefusedNudge: (reason: NudgeRefusal) => counters.refusedNudges.inc({ reason }),
+    /** All metrics in Prometheus' text format, of type `contentType`. */
     async text() {
       const parts = Object.entries(reads).map(
         async ([part, read]) => [part, await attempt<unknown>(part, read)] as const,

@@ -4,14 +4,7 @@ import type { Output } from './output.ts'
 import { textWidth } from './text-width.ts'
 
 /** The last lines of a terminal. They are redrawn in place while log lines are written above them. */
-export interface LiveArea {
-  /** Writes permanent lines, such as log lines, above the area. The text must end with a line feed. */
-  write(text: string): void
-  draw(lines: readonly string[]): void
-  clear(): void
-  /** The width of a line in characters, and the number of lines that fit. */
-  size(): { columns: number; rows: number }
-}
+export type LiveArea = ReturnType<typeof createLiveArea>
 
 /** Whether the stream is a terminal that can move its cursor. */
 export function isRedrawable(stream: Output, env: Environment): boolean {
@@ -26,7 +19,7 @@ const CLEAR_REST_OF_LINE = '\u001b[K'
 const cursorUp = (lines: number) => (lines > 0 ? `\r\u001b[${lines}A` : '\r')
 
 /** To avoid flicker, each change is one write, and a line is overwritten before the rest of it is cleared. */
-export function createLiveArea(stream: Output): LiveArea {
+export function createLiveArea(stream: Output) {
   let drawn: readonly string[] = []
   const columns = () => stream.columns || USUAL_COLUMNS
 
@@ -36,11 +29,12 @@ export function createLiveArea(stream: Output): LiveArea {
   const block = () => drawn.map(line => `${line}${CLEAR_REST_OF_LINE}\n`).join('')
 
   return {
-    write(text) {
+    /** Writes permanent lines, such as log lines, above the area. The text must end with a line feed. */
+    write(text: string) {
       if (drawn.length === 0) stream.write(text)
       else stream.write(`${cursorUp(height())}${CLEAR_BELOW}${text}${block()}`)
     },
-    draw(lines) {
+    draw(lines: readonly string[]) {
       const home = cursorUp(height())
       drawn = lines
       stream.write(`${home}${block()}${CLEAR_BELOW}`)
@@ -49,7 +43,10 @@ export function createLiveArea(stream: Output): LiveArea {
       if (drawn.length > 0) stream.write(`${cursorUp(height())}${CLEAR_BELOW}`)
       drawn = []
     },
-    // The last column stays free: some terminals start a new line as soon as it is filled.
+    /**
+     * The width of a line in characters, and the number of lines that fit. The last column stays free: some terminals
+     * start a new line as soon as it is filled.
+     */
     size: () => ({ columns: columns() - 1, rows: (stream.rows || USUAL_ROWS) - 1 }),
   }
 }

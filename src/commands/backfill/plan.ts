@@ -48,7 +48,7 @@ async function makePlan(
   { signal, stderr }: CommandContext,
   { settings, resources }: BackfillRequest,
   warehouse: StoredProgress | undefined,
-): Promise<PlanSummary> {
+) {
   const clock = systemClock()
   const now = isoInstant(clock.now())
   const since = settings.sync.since ?? null
@@ -76,36 +76,23 @@ async function makePlan(
   })
 }
 
-interface Cost {
-  requests: number
-  certainty: Amount['certainty']
-  /** The time at the fastest rate; null when no rate is known. */
-  seconds: number | null
-  /** One estimate for each assumed rate, the slowest first; a single estimate when the API's limit is known. */
-  estimates: readonly { per_second: number; seconds: number }[]
-}
+type PlanSummary = ReturnType<typeof planSummary>
 
-interface PlanSummary extends Cost {
+interface PlanContext {
   since: string | null
   /** The database whose rows reduce the estimate; null when there is none. */
   warehouse: string | null
   /** Requests that the plan itself sent. */
   asked: number
-  rate: { per_second: number; from: string } | null
-  lanes: readonly (Cost & { lane: string })[]
-  resources: readonly (Cost & { resource: string; lane: string; because: string })[]
-}
-
-interface PlanContext extends Pick<PlanSummary, 'since' | 'asked' | 'warehouse'> {
   day: DayLimit | undefined
 }
 
-function planSummary(
-  lines: readonly PlanLine[],
-  rates: readonly Rate[],
-  { day, ...rest }: PlanContext,
-): PlanSummary {
-  const cost = ({ value, certainty }: Amount): Cost => {
+function planSummary(lines: readonly PlanLine[], rates: readonly Rate[], { day, ...rest }: PlanContext) {
+  /**
+   * `estimates`: one for each assumed rate, the slowest first; a single one when the API's limit is known. `seconds`: the
+   * time at the fastest rate; null when no rate is known.
+   */
+  const cost = ({ value, certainty }: Amount) => {
     const estimates = rates.map(rate => ({
       per_second: round(rate.perSecond),
       seconds: round(secondsFor(value, rate, day)),
@@ -140,7 +127,11 @@ const CERTAINTY_PREFIX: Readonly<Record<Amount['certainty'], string>> = {
   unknown: '',
 }
 
-type PlanRow = Cost & { resource: string; lane: string; because: string }
+type PlanRow = Omit<PlanSummary['lanes'][number], 'lane'> & {
+  resource: string
+  lane: string
+  because: string
+}
 
 const planColumns = ({ estimates }: PlanSummary): readonly TableColumn<PlanRow>[] => [
   { title: 'RESOURCE', cell: ({ resource }) => resource },
