@@ -6,33 +6,18 @@ import { resourceNamed } from '../../catalog/catalog.ts'
 import { itemsOf } from '../../catalog/feeds.ts'
 import type { Backfill, BackfillResult, ResourceResult } from '../../engine/run/backfill.ts'
 import { databaseBytes } from '../../store/database/whole-copy.ts'
-import { readStatus, type StatusRow } from '../../store/status/status.ts'
+import { readStatus } from '../../store/status/status.ts'
 import { META } from '../../store/sync/meta.ts'
 import { indentedNote, table } from '../../terminal/table.ts'
 import { countText, dateTimeText, durationText, wrapText } from '../../terminal/wording.ts'
 
 /** The result of a backfill, printed as text and with `--json`. */
-export interface Summary {
-  database: { path: string; bytes: number }
-  durationMs: number
-  result: BackfillResult
-  resources: readonly ResourceSummary[]
+type Summary = NonNullable<ReturnType<typeof summarize>>
+
+interface SummaryDeps {
   /** Sentences about resources that were left out without being named. */
   leftOut: readonly string[]
-  /** The error that ended the backfill early; undefined when it ended normally or by a signal. */
-  error: ParleyError | undefined
-}
-
-export interface ResourceSummary extends ResourceResult {
-  /** The resource's row of `sync_status` after the run. */
-  status: StatusRow
-  /** Number of items that are not ready in the API yet. The next run requests them again. */
-  waiting: number
-  /** Whether the mass-deletion guard holds back deletions. */
-  isHeldBack: boolean
-}
-
-export interface SummaryDeps extends Pick<Summary, 'leftOut' | 'durationMs'> {
+  durationMs: number
   app: Pick<App, 'store'>
   backfill: Backfill
   end: { result: BackfillResult } | { error: unknown }
@@ -42,7 +27,7 @@ export interface SummaryDeps extends Pick<Summary, 'leftOut' | 'durationMs'> {
  * @returns undefined when the database failed, when an error ended the run before any row was read, and after an error
  *   that is not a ParleyError
  */
-export function summarize({ app, backfill, leftOut, end, durationMs }: SummaryDeps): Summary | undefined {
+export function summarize({ app, backfill, leftOut, end, durationMs }: SummaryDeps) {
   const error = 'error' in end ? end.error : undefined
   if (error !== undefined && !(error instanceof ParleyError)) return undefined
   if (error instanceof StopError && error.exitStatus === EXIT_STATUS.databaseUnavailable) return undefined
@@ -55,17 +40,25 @@ export function summarize({ app, backfill, leftOut, end, durationMs }: SummaryDe
     database: { path: store.db.name, bytes: databaseBytes(store.db) },
     durationMs,
     result,
+    /** The error that ended the backfill early; undefined when it ended normally or by a signal. */
     error,
     leftOut,
     resources: result.resources.flatMap(one => {
       const row = status.get(one.resource)
       if (row === undefined) return []
-      const isHeldBack = store.state.get(one.resource).heldSince !== null
-      return [{ ...one, status: row, waiting: countWaiting(store, one), isHeldBack }]
+      return [
+        {
+          ...one,
+          status: row,
+          waiting: countWaiting(store, one),
+          isHeldBack: store.state.get(one.resource).heldSince !== null,
+        },
+      ]
     }),
   }
 }
 
+/** Number of items that are not ready in the API yet. The next run requests them again. */
 function countWaiting({ tasks, state }: App['store'], { resource }: ResourceResult): number {
   const since = state.meta(META.since) ?? null
   return itemsOf(resourceNamed(resource)).reduce(
@@ -211,7 +204,7 @@ function nextStepSentences({ result, resources, error }: Summary): string[] {
   if (result.interrupted || failed.length === 0) {
     return ['Run parley backfill again to continue where it stopped.']
   }
-  const names = (chosen: readonly ResourceSummary[]) => chosen.map(({ resource }) => resource).join(', ')
+  const names = (chosen: Summary['resources']) => chosen.map(({ resource }) => resource).join(', ')
   const held = failed.filter(({ isHeldBack }) => isHeldBack)
   const unread = failed.filter(({ isHeldBack }) => !isHeldBack)
   // The hint of an error says what to do first.

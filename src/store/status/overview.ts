@@ -4,24 +4,10 @@ import type { Sqlite } from '../database/sqlite-types.ts'
 import { readGuesses } from '../reporting/guessed-settings.ts'
 import { META, readMeta, readNote } from '../sync/meta.ts'
 import type { ResourceDay, RunOutcome } from '../sync/runs.ts'
-import { type CoverageGrid, readCoverage } from './coverage.ts'
+import { readCoverage } from './coverage.ts'
 import type { StatusRow } from './status.ts'
 
-/**
- * What people look at besides the status report: names, counts and times, never content. Plain data, so that a thread
- * can read it and post it.
- */
-export interface Overview {
-  runs: ReadonlyMap<ResourceName, readonly RecentRun[]>
-  coverage: CoverageGrid
-  traffic: TrafficHistory
-  /** The resources of which rows were written on this day (UTC). */
-  today: readonly ResourceDay[]
-  /** Where payloads differ from the declarations. */
-  drift: readonly DriftedField[]
-  /** How many facts about the CRM and the workspace are guessed, because the settings do not state them. */
-  guesses: number
-}
+export type Overview = ReturnType<typeof readOverview>
 
 export interface DriftedField {
   table: string
@@ -35,16 +21,23 @@ export interface CountedStatus {
   overview: Overview
 }
 
-/** @param now ms since the epoch */
-export function readOverview(db: Sqlite, now: number): Overview {
+/**
+ * Reads what people look at besides the status report: names, counts and times, never content. Plain data, so that a
+ * thread can read it and post it. Call it in a transaction.
+ * @param now ms since the epoch
+ */
+export function readOverview(db: Sqlite, now: number) {
   return {
     runs: readRecentRuns(db),
     coverage: readCoverage(db, now),
     traffic: readTrafficHistory(db, now),
+    /** The resources of which rows were written on this day (UTC). */
     today: db
       .prepare<[string], ResourceDay>('SELECT * FROM sync_days WHERE day = ? ORDER BY resource')
       .all(utcDay(now)),
+    /** Where payloads differ from the declarations. */
     drift: readDrift(db),
+    /** How many facts about the CRM and the workspace are guessed, because the settings do not state them. */
     guesses: readGuesses(db).length,
   }
 }
@@ -93,15 +86,7 @@ export interface TrafficSpan {
   paused_seconds: number
 }
 
-/** Each list has consecutive spans, oldest first; the last one contains the present. */
-export interface TrafficHistory {
-  /** 60 spans of a minute. */
-  hour: readonly TrafficSpan[]
-  /** 96 spans of 15 minutes. */
-  day: readonly TrafficSpan[]
-  /** 84 spans of 2 hours. */
-  week: readonly TrafficSpan[]
-}
+export type TrafficHistory = ReturnType<typeof readTrafficHistory>
 
 const SPANS = {
   hour: { spanMs: MINUTE_MS, number: 60 },
@@ -109,8 +94,11 @@ const SPANS = {
   week: { spanMs: 2 * HOUR_MS, number: 84 },
 } as const
 
-/** @param now ms since the epoch */
-function readTrafficHistory(db: Sqlite, now: number): TrafficHistory {
+/**
+ * Each list has consecutive spans, oldest first; the last one contains the present.
+ * @param now ms since the epoch
+ */
+function readTrafficHistory(db: Sqlite, now: number) {
   const spans = (of: keyof typeof SPANS) => readSpans(db, now, SPANS[of])
   return { hour: spans('hour'), day: spans('day'), week: spans('week') }
 }
