@@ -160,8 +160,9 @@ interface SettingFindings {
  * @throws StopError `bad-settings` (exit status 78) with all problems of the used settings; other problems become
  *   warnings
  */
-export function loadSettings(request: SettingsRequest & { requireApi: true }): LoadedSettings<ApiSettings>
-export function loadSettings(request: SettingsRequest): LoadedSettings
+export function loadSettings<Request extends SettingsRequest>(
+  request: Request,
+): LoadedSettings<Request['requireApi'] extends true ? ApiSettings : Settings>
 export function loadSettings(request: SettingsRequest): LoadedSettings {
   const found: SettingFindings = { problems: [], warnings: [] }
   const above = [flagLayer(request.flags), environmentLayer(request.env, found)]

@@ -12,15 +12,20 @@ import type { ManifestTable } from './manifest.ts'
 
 export const VIEWS_SCRIPT = 'views.sql'
 
+/** Settings of a session in which DuckDB answers as SQLite does. */
+export const LIKE_SQLITE = [
+  '-- Days and months are those of UTC, as in the warehouse.',
+  "SET TimeZone = 'UTC';",
+  '-- NULL comes first in ascending order, as in SQLite.',
+  "SET default_null_order = 'nulls_first_on_asc_last_on_desc';",
+]
+
 const PREFACE = [
   '-- A view in DuckDB for each table of this export, its live_ view without deleted rows, and the views of deals.',
   '-- The paths are relative to the folder of this file. Run it there: duckdb -init views.sql',
   "-- Elsewhere, run this first: SET file_search_path = '<folder>';",
   '-- Run it in every session, and again after an export, which may have added and removed files.',
-  '-- Days and months are those of UTC, as in the warehouse.',
-  "SET TimeZone = 'UTC';",
-  '-- NULL comes first in ascending order, as in SQLite.',
-  "SET default_null_order = 'nulls_first_on_asc_last_on_desc';",
+  ...LIKE_SQLITE,
 ]
 
 /** The views of deals call this function of SQLite. */
@@ -61,4 +66,6 @@ function isWhole(placed: PlacedTable, exported: ReadonlySet<string>): boolean {
   return owner === undefined || exported.has(owner.table)
 }
 
-const replacing = ({ sql }: View): string => `${sql.replace(/^CREATE VIEW/, 'CREATE OR REPLACE VIEW')};`
+/** The statement of a view of the warehouse whose SQL is valid in DuckDB as well. */
+export const replacing = ({ sql }: View): string =>
+  `${sql.replace(/^CREATE VIEW/, 'CREATE OR REPLACE VIEW')};`

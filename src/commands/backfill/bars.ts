@@ -136,37 +136,34 @@ function allowanceText({ ratePerSecond, concurrency }: GovernorState): string {
   return ` (${most}${concurrency} at once)`
 }
 
-function waitLines({ governor, trouble, confirmingUntil, now, isStopping }: Overall): string[] {
-  if (isStopping) return ['Stopping after the requests in flight']
-  if (trouble && GATE_KINDS[trouble.kind].isFault) return [troubleText(trouble, now)]
-  if (confirmingUntil !== undefined) return [confirmingText(confirmingUntil, now)]
-  const reason = pauseReason(governor, now)
-  return reason === undefined ? [] : [`Paused: ${reason}`]
+function waitLines(overall: Overall): string[] {
+  if (overall.isStopping) return ['Stopping after the requests in flight']
+  const wait = currentWait(overall)
+  return wait === undefined ? [] : [wait.reason]
+}
+
+/** Why no request is sent now, and until when, in ms since the epoch; undefined when requests are sent. */
+export function currentWait({ trouble, confirmingUntil, governor, now }: Overall) {
+  if (trouble) return { reason: troubleText(trouble, now), until: trouble.nextTryAt }
+  if (confirmingUntil !== undefined) {
+    const left = wholeSecondsText(confirmingUntil - now)
+    const reason = `Waiting until ${clockText(isoInstant(confirmingUntil), now)} to confirm suspected deletions, ${left} left`
+    return { reason, until: confirmingUntil }
+  }
+  const { pausedUntil: until = now, pauseReason } = governor
+  if (pauseReason === undefined || until <= now) return undefined
+  return { reason: `Paused: ${PAUSES[pauseReason]}, ${wholeSecondsText(until - now)} left`, until }
 }
 
 /** Since when and why the API cannot be read, when the next try is, and when the run gives up. */
-export function troubleText({ kind, reason, since, nextTryAt, givesUpAt }: Unreachable, now: number): string {
+function troubleText({ kind, reason, since, nextTryAt, givesUpAt }: Unreachable, now: number): string {
   const next = nextTryAt <= now ? 'trying now' : `next try in ${wholeSecondsText(nextTryAt - now)}`
   const end = givesUpAt === undefined ? '' : `, gives up in ${wholeSecondsText(givesUpAt - now)}`
   return `${GATE_KINDS[kind].hasBeen} for ${wholeSecondsText(now - since)} (${reason}): ${next}${end}`
-}
-
-export function confirmingText(until: number, now: number): string {
-  const time = clockText(isoInstant(until), now)
-  return `Waiting until ${time} to confirm suspected deletions, ${wholeSecondsText(until - now)} left`
 }
 
 const PAUSES: Readonly<Record<NonNullable<GovernorState['pauseReason']>, string>> = {
   asked: 'the API asked to wait',
   throttled: 'the API throttled requests (429)',
   'requests-per-day': "today's requests are used up (api.max_requests_per_day)",
-}
-
-/** Why no request may be sent now, and for how long; undefined when requests may be sent. */
-export function pauseReason(
-  { pausedUntil, pauseReason: reason }: GovernorState,
-  now: number,
-): string | undefined {
-  if (pausedUntil === undefined || reason === undefined || pausedUntil <= now) return undefined
-  return `${PAUSES[reason]}, ${wholeSecondsText(pausedUntil - now)} left`
 }

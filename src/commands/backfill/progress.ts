@@ -7,7 +7,7 @@ import type { Backfill, ResourceProgress } from '../../engine/run/backfill.ts'
 import type { RunCounts } from '../../store/sync/runs.ts'
 import { createWorkload, type Workload } from '../../store/sync/workload.ts'
 import type { LiveArea } from '../../terminal/live-area.ts'
-import { confirmingText, drawBars, type Overall, pauseReason, type ResourceBar, troubleText } from './bars.ts'
+import { currentWait, drawBars, type Overall, type ResourceBar } from './bars.ts'
 import {
   type AnswerSample,
   type ResourceOutlook,
@@ -179,16 +179,6 @@ function createProgressLog({ log }: ProgressDeps) {
       })
     },
   }
-}
-
-/** Why no request is sent now, and until when, in ms since the epoch. */
-function currentWait({ trouble, confirmingUntil, governor, now }: Overall) {
-  if (trouble) return { reason: troubleText(trouble, now), until: trouble.nextTryAt }
-  if (confirmingUntil !== undefined) {
-    return { reason: confirmingText(confirmingUntil, now), until: confirmingUntil }
-  }
-  const reason = pauseReason(governor, now)
-  return reason === undefined ? undefined : { reason, until: governor.pausedUntil ?? 0 }
 }
 
 export const sumOf = (progress: readonly ResourceProgress[], count: keyof RunCounts): number =>

@@ -1,9 +1,7 @@
 import { type Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { CheckStatus, ExitStatus } from '../../base/errors.ts'
 import {
-  type ApiSettings,
   type Environment,
-  type LoadedSettings,
   loadSettings,
   type SettingFlags,
   type SettingsRequest,
@@ -138,21 +136,11 @@ export const DATABASE_ONLY = {
 export type SettingsNeed = Omit<SettingsRequest, 'flags' | 'env' | 'cwd' | 'user'>
 
 /** Loads the settings and prints the warnings on standard error. */
-export function loadCommandSettings(
-  context: CommandContext,
-  input: CommandInput<object>,
-  need: SettingsNeed & { requireApi: true },
-): LoadedSettings<ApiSettings>
-export function loadCommandSettings(
-  context: CommandContext,
-  input: CommandInput<object>,
-  need: SettingsNeed,
-): LoadedSettings
-export function loadCommandSettings(
+export function loadCommandSettings<Need extends SettingsNeed>(
   { env, cwd, stderr }: CommandContext,
   { flags }: CommandInput<object>,
-  need: SettingsNeed,
-): LoadedSettings {
+  need: Need,
+) {
   const loaded = loadSettings({ flags, env, cwd, ...need })
   for (const warning of loaded.warnings) stderr.write(`parley: Warning: ${warning}\n`)
   return loaded

@@ -7,6 +7,7 @@ import {
   fullMeaning,
 } from '../../dictionary/described-table.ts'
 import { isDerived } from '../../dictionary/report-tables.ts'
+import { LIKE_SQLITE, replacing } from '../../export/duckdb-views.ts'
 import { exactNames } from '../../store/crm/columns.ts'
 import { literal, quote } from '../../store/database/sql.ts'
 import { liveViewOf } from '../../store/views/views.ts'
@@ -41,18 +42,14 @@ export interface DuckdbStatements {
 
 export function duckdbStatements(file: string, tables: readonly DescribedTable[]): DuckdbStatements {
   const rest = tables.filter(({ name }) => !LIVE_VIEWS.has(name))
-  const live = tables.filter(({ name }) => LIVE_VIEWS.has(name))
+  const live = tables.flatMap(({ name }) => LIVE_VIEWS.get(name) ?? [])
   return {
     attach: [
       'INSTALL sqlite;',
       'LOAD sqlite;',
       `ATTACH IF NOT EXISTS ${literal(file)} AS ${ATTACHED} (TYPE sqlite, READ_ONLY);`,
     ],
-    views: [
-      ...rest.map(typedView),
-      ...live.map(({ name }) => `CREATE OR REPLACE VIEW ${quote(name)} AS ${LIVE_VIEWS.get(name)};`),
-      ...tables.flatMap(commentStatements),
-    ],
+    views: [...rest.map(typedView), ...live, ...tables.flatMap(commentStatements)],
   }
 }
 
@@ -74,17 +71,12 @@ const PREFACE = [
   '-- A value that does not fit its type is NULL here; the attached file has it unchanged.',
   '-- DuckDB 1.2.1 or newer. INSTALL downloads the sqlite extension once; without a network, install it from a file.',
   '-- DuckDB keeps the views, but not the attached file: run this again in every session.',
-  '-- Days and months are those of UTC, as in the warehouse.',
-  "SET TimeZone = 'UTC';",
-  '-- NULL comes first in ascending order, as in SQLite.',
-  "SET default_null_order = 'nulls_first_on_asc_last_on_desc';",
+  ...LIKE_SQLITE,
 ]
 
 /** Live views of the tables that resources declare. Their SQL is valid in DuckDB as well. */
 const LIVE_VIEWS: ReadonlyMap<string, string> = new Map(
-  [...TABLES.values()]
-    .map(liveViewOf)
-    .map(({ name, sql }) => [name, sql.slice(sql.indexOf(' AS ') + ' AS '.length)]),
+  [...TABLES.values()].map(liveViewOf).map(view => [view.name, replacing(view)]),
 )
 
 function typedView(table: DescribedTable): string {
