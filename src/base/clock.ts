@@ -41,6 +41,28 @@ async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void>
 }
 
 /**
+ * The result of the work, or the error once `ms` have passed: work that hangs does not hold the caller up.
+ * @param work its signal is aborted with the error
+ */
+export async function inTime<Result>(
+  { sleep: wait }: Pick<Clock, 'sleep'>,
+  { ms, error }: { ms: number; error: Error },
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const [over, limit] = [new AbortController(), new AbortController()]
+  const late = wait(ms, over.signal).then(() => {
+    limit.abort(error)
+    throw error
+  })
+  late.catch(() => undefined)
+  try {
+    return await Promise.race([work(limit.signal), late])
+  } finally {
+    over.abort()
+  }
+}
+
+/**
  * Milliseconds until the clock shows a multiple of `everyMs`. Writes of all loops that wake at that multiple share one
  * commit.
  */

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { type Clock, SECOND_MS } from '../base/clock.ts'
+import { type Clock, inTime, SECOND_MS } from '../base/clock.ts'
 import { EXIT_STATUS, errorCode, StopError } from '../base/errors.ts'
 import { shellWord } from '../base/safe-text.ts'
 import { sizeText } from '../base/size-text.ts'
@@ -36,8 +36,14 @@ export interface PublishingContext {
   signal: AbortSignal
 }
 
-/** A target that needs longer than this is reported as one that does not answer. */
-const LIMIT_MS = 15 * SECOND_MS
+const LIMIT = {
+  ms: 15 * SECOND_MS,
+  error: new StopError('The target does not answer within 15 s', {
+    code: 'publish-slow',
+    hint: 'Check the network of this machine, and whether the file system or the server of publish.target works.',
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  }),
+}
 
 export async function publishingFindings(context: PublishingContext): Promise<readonly Finding[]> {
   const { target: text } = context.settings.publish
@@ -45,7 +51,9 @@ export async function publishingFindings(context: PublishingContext): Promise<re
   const line = findingsOf('publish target')
   try {
     const target = parseTarget(text, '/')
-    return await inTime(context, signal => targetFindings(target, { ...context, signal }))
+    return await inTime(context.clock, LIMIT, limit =>
+      targetFindings(target, { ...context, signal: AbortSignal.any([context.signal, limit]) }),
+    )
   } catch (error) {
     if (context.signal.aborted) throw context.signal.reason
     if (!(error instanceof StopError)) throw error
@@ -237,28 +245,4 @@ export function spaceFinding({ freeBytes, existing }: Pick<FolderPlace, 'freeByt
         `${found}; expected more than ${sizeText(COMFORTABLE_SPACE)} free`,
         'Delete files on this disk, lower publish.keep, or change publish.target.',
       )
-}
-
-/** The result of the work, or an error when it takes too long. A file system that hangs does not hold the caller up. */
-async function inTime<Result>(
-  { clock, signal }: Pick<PublishingContext, 'clock' | 'signal'>,
-  work: (signal: AbortSignal) => Promise<Result>,
-): Promise<Result> {
-  const over = new AbortController()
-  const slow = new StopError(`The target does not answer within ${durationText(LIMIT_MS)}`, {
-    code: 'publish-slow',
-    hint: 'Check the network of this machine, and whether the file system or the server of publish.target works.',
-    exitStatus: EXIT_STATUS.databaseUnavailable,
-  })
-  const limit = new AbortController()
-  const late = clock.sleep(LIMIT_MS, over.signal).then(() => {
-    limit.abort(slow)
-    throw slow
-  })
-  late.catch(() => undefined)
-  try {
-    return await Promise.race([work(AbortSignal.any([signal, limit.signal])), late])
-  } finally {
-    over.abort()
-  }
 }

@@ -1,5 +1,5 @@
 import { createCachedReading } from '../../base/cached-reading.ts'
-import { type Clock, SECOND_MS } from '../../base/clock.ts'
+import { type Clock, inTime, SECOND_MS } from '../../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { PUBLICATIONS } from '../publications.ts'
 import type { TargetReader } from '../storage/target-reader.ts'
@@ -30,8 +30,15 @@ export interface PublicationSummary {
 
 /** How long the result of a look is used. */
 const LOOK_MS = 2 * SECOND_MS
-/** After this time a request is refused. The read that it waited for goes on, and later requests use the result. */
-const MOST_WAIT_MS = 10 * SECOND_MS
+/** How long a request waits. The read that it waited for goes on, and later requests use the result. */
+const LIMIT = {
+  ms: 10 * SECOND_MS,
+  error: new StopError('The target of the publications does not answer in time', {
+    code: 'publish-slow',
+    hint: 'Try again later. A large publication may be running, or the network may be slow.',
+    exitStatus: EXIT_STATUS.unfinished,
+  }),
+}
 
 interface ReadTables {
   /** The tag of the publication that the tables belong to. */
@@ -71,8 +78,8 @@ export function createCatalogue(target: Pick<TargetReader, 'read'>, clock: Clock
     return (await tableOf(later, name)) ?? Promise.reject(missingError(name))
   }
   return {
-    publication: async () => summaryOf(await inTime(clock, publication())),
-    table: name => inTime(clock, table(name)),
+    publication: async () => summaryOf(await inTime(clock, LIMIT, publication)),
+    table: name => inTime(clock, LIMIT, () => table(name)),
   }
 }
 
@@ -96,23 +103,6 @@ function summaryOf(last: CompletePublication): PublicationSummary {
       ...(complete_as_of !== null && { complete_as_of }),
       ...(fresh_as_of !== null && { fresh_as_of }),
     },
-  }
-}
-
-async function inTime<Value>(clock: Clock, value: Promise<Value>): Promise<Value> {
-  const answered = new AbortController()
-  const late = clock.sleep(MOST_WAIT_MS, answered.signal).then(() => {
-    throw new StopError('The target of the publications does not answer in time', {
-      code: 'publish-slow',
-      hint: 'Try again later. A large publication may be running, or the network may be slow.',
-      exitStatus: EXIT_STATUS.unfinished,
-    })
-  })
-  try {
-    return await Promise.race([value, late])
-  } finally {
-    answered.abort()
-    late.catch(() => undefined)
   }
 }
 
