@@ -1,14 +1,9 @@
 import type { Clock } from '../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
-import { type Catalogue, createCatalogue } from '../publish/catalogue/catalogue.ts'
+import { createCatalogue } from '../publish/catalogue/catalogue.ts'
 import { openTargetReader, parseTarget, type TargetSettings } from '../publish/storage/open.ts'
 import type { TargetReader } from '../publish/storage/target-reader.ts'
-
-/** The catalogue of `publish.target`, also after the settings have changed. */
-export interface TargetCatalogue extends Catalogue {
-  close(): void
-}
 
 export interface TargetCatalogueParts {
   /** `settings` is replaced when the settings change. */
@@ -17,7 +12,8 @@ export interface TargetCatalogueParts {
   log: Log
 }
 
-export function createTargetCatalogue({ current, clock, log }: TargetCatalogueParts): TargetCatalogue {
+/** The catalogue of `publish.target`, also after the settings have changed. */
+export function createTargetCatalogue({ current, clock, log }: TargetCatalogueParts) {
   const closing = new AbortController()
   let opened: { settings: TargetSettings; reader: Promise<TargetReader> } | undefined
   let isFailing = false

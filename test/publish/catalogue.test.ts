@@ -2,7 +2,7 @@ import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { icebergRead } from 'icebird'
 import { expect, test } from 'vitest'
-import { type Catalogue, createCatalogue } from '../../src/publish/catalogue/catalogue.ts'
+import { createCatalogue } from '../../src/publish/catalogue/catalogue.ts'
 import type { TableMetadata } from '../../src/publish/iceberg/metadata.ts'
 import type { Storage } from '../../src/publish/storage/storage.ts'
 import { folderReader } from '../../src/publish/storage/target-reader.ts'
@@ -31,6 +31,8 @@ async function published(name = 'first') {
   await publish(store, lake)
   return { store, lake }
 }
+
+type Catalogue = ReturnType<typeof createCatalogue>
 
 const catalogueOf = ({ folder }: Lake, clock = virtualClock(0)): Catalogue =>
   createCatalogue(folderReader(folder), clock)

@@ -11,23 +11,6 @@ import {
   type ShownTable,
 } from './complete-publication.ts'
 
-/**
- * What a catalogue says about a target. The catalogue looks for a new publication only when a caller asks, and at most
- * every few seconds. The metadata of a table is read once for each publication.
- */
-export interface Catalogue {
-  /** @throws StopError when there is no complete publication, or the target cannot be read in time */
-  publication(): Promise<PublicationSummary>
-  /** @returns undefined when the last complete publication has no such table @throws StopError as `publication` */
-  table(name: string): Promise<ShownTable | undefined>
-}
-
-export interface PublicationSummary {
-  tables: readonly string[]
-  /** The number and the instants of the publication, by names for readers. */
-  properties: Readonly<Record<string, string>>
-}
-
 /** How long the result of a look is used. */
 const LOOK_MS = 2 * SECOND_MS
 /** How long a request waits. The read that it waited for goes on, and later requests use the result. */
@@ -46,7 +29,11 @@ interface ReadTables {
   tables: Map<string, Promise<ShownTable | undefined>>
 }
 
-export function createCatalogue(target: Pick<TargetReader, 'read'>, clock: Clock): Catalogue {
+/**
+ * What a catalogue says about a target. The catalogue looks for a new publication only when a caller asks, and at most
+ * every few seconds. The metadata of a table is read once for each publication.
+ */
+export function createCatalogue(target: Pick<TargetReader, 'read'>, clock: Clock) {
   /** A higher number looks again at once. */
   let looks = 0
   const look = createCachedReading(
@@ -78,8 +65,10 @@ export function createCatalogue(target: Pick<TargetReader, 'read'>, clock: Clock
     return (await tableOf(later, name)) ?? Promise.reject(missingError(name))
   }
   return {
+    /** @throws StopError when there is no complete publication, or the target cannot be read in time */
     publication: async () => summaryOf(await inTime(clock, LIMIT, publication)),
-    table: name => inTime(clock, LIMIT, () => table(name)),
+    /** @returns undefined when the last complete publication has no such table @throws StopError as `publication` */
+    table: (name: string) => inTime(clock, LIMIT, () => table(name)),
   }
 }
 
@@ -93,10 +82,11 @@ async function lastPublication(target: Pick<TargetReader, 'read'>): Promise<Comp
   })
 }
 
-function summaryOf(last: CompletePublication): PublicationSummary {
+function summaryOf(last: CompletePublication) {
   const { publication, published_at, complete_as_of, fresh_as_of } = last
   return {
     tables: foldersOfPublication(last),
+    /** The number and the instants of the publication, by names for readers. */
     properties: {
       publication: String(publication),
       published_at,
