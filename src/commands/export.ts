@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { Argument, InvalidArgumentError, Option } from 'commander'
+import { Argument, Option } from 'commander'
 import { systemClock } from '../base/clock.ts'
 import { EXIT_STATUS } from '../base/errors.ts'
 import { jsonLine } from '../base/safe-text.ts'
@@ -10,7 +10,7 @@ import type { ExportSummary, TableSummary } from '../export/export.ts'
 import { type TableColumn, table } from '../terminal/table.ts'
 import { countText, durationText } from '../terminal/wording.ts'
 import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './base/command.ts'
-import { parseTableNames } from './base/names.ts'
+import { parsedAs, parseTableNames } from './base/option-values.ts'
 import { createTableProgress, shortTableName } from './table-progress.ts'
 
 export interface ExportCommandOptions {
@@ -36,7 +36,7 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
     new Option(
       '--since <instant>',
       'write only months from this UTC day or RFC 3339 instant on; earlier months stay as they are',
-    ).argParser(parseInstant),
+    ).argParser(parsedAs(instant)),
     new Option('--full', 'write all files again, also unchanged ones'),
     new Option('--json', 'print one JSON summary on standard output'),
   ],
@@ -99,12 +99,6 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
       db.close()
     }
   },
-}
-
-function parseInstant(text: string): string {
-  const found = instant.read(text, { cwd: '.' })
-  if (found === undefined) throw new InvalidArgumentError(`Expected ${instant.allowed()}.`)
-  return found
 }
 
 const COLUMNS: readonly TableColumn<TableSummary>[] = [

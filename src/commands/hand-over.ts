@@ -6,7 +6,7 @@ import type { OpenStore } from '../store/store.ts'
 import { type Writer, writerText } from '../store/sync/writer-note.ts'
 import { wrapText } from '../terminal/wording.ts'
 import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './base/command.ts'
-import { parseResourceName } from './base/names.ts'
+import { parseResourceName } from './base/option-values.ts'
 
 /** A command about one resource, done here or handed over to the process that writes the warehouse. */
 interface ResourceCommand<Name extends string> extends Pick<CommandDefinition, 'description' | 'examples'> {

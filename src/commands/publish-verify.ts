@@ -5,12 +5,14 @@ import { EXIT_STATUS, type ExitStatus, StopError } from '../base/errors.ts'
 import { jsonLine, safeMultilineText } from '../base/safe-text.ts'
 import { sizeText } from '../base/size-text.ts'
 import { wholeNumber } from '../base/whole-number.ts'
+import * as kinds from '../config/kinds.ts'
 import { isMendedByPublishing, type VerifyFault } from '../publish/verify/fault.ts'
 import type { VerifySummary } from '../publish/verify/verify.ts'
 import { type TableColumn, table } from '../terminal/table.ts'
 import { countText, durationText } from '../terminal/wording.ts'
 import { type CommandDefinition, loadCommandSettings } from './base/command.ts'
-import { parseLocation, TARGET_SETTINGS } from './publish.ts'
+import { parsedAs } from './base/option-values.ts'
+import { TARGET_SETTINGS } from './publish.ts'
 import { createTableProgress, shortTableName } from './table-progress.ts'
 
 export interface PublishVerifyOptions {
@@ -25,7 +27,7 @@ export const publishVerifyCommand: CommandDefinition<PublishVerifyOptions> = {
   settings: TARGET_SETTINGS,
   options: [
     new Option('--location <url>', 'where readers find the target, as given to parley publish').argParser(
-      parseLocation,
+      parsedAs(kinds.location),
     ),
     new Option('--json', 'print one JSON summary on standard output'),
   ],

@@ -1,4 +1,4 @@
-import { Argument, InvalidArgumentError, Option } from 'commander'
+import { Argument, Option } from 'commander'
 import { isoInstant, systemClock } from '../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import { jsonLine, safeText } from '../base/safe-text.ts'
@@ -17,7 +17,7 @@ import {
   loadCommandSettings,
   settingsOfSections,
 } from './base/command.ts'
-import { parseTableNames } from './base/names.ts'
+import { parsedAs, parseTableNames } from './base/option-values.ts'
 import { createTableProgress, shortTableName } from './table-progress.ts'
 
 export interface PublishCommandOptions {
@@ -56,7 +56,7 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
     new Option(
       '--keep <number>',
       'how many publications of each table stay readable; default publish.keep, usually 5',
-    ).argParser(parseKeep),
+    ).argParser(parsedAs(kinds.number({ whole: true, min: 1, max: 1000 }))),
     new Option(
       '--tables <tables>',
       'only these tables, separated by commas; tables of the target that are left out lose their rows; default publish.tables, usually all',
@@ -64,7 +64,7 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
     new Option(
       '--location <url>',
       'where readers find the target, if it is not at the same path for them; default publish.location for the target of the settings',
-    ).argParser(parseLocation),
+    ).argParser(parsedAs(kinds.location)),
     new Option(
       '--full',
       'compare all rows with the target, also those that no sync has changed since the last publication; without this option, that is done once a day',
@@ -178,18 +178,6 @@ function errorOfSetting(error: unknown, source: string): unknown {
     exitStatus: EXIT_STATUS.settings,
     cause: error,
   })
-}
-
-export function parseLocation(text: string): string {
-  const location = kinds.location.read(text, { cwd: '' })
-  if (location === undefined) throw new InvalidArgumentError(`Expected ${kinds.location.allowed()}.`)
-  return location
-}
-
-function parseKeep(text: string): number {
-  if (!/^([1-9]\d{0,2}|1000)$/.test(text))
-    throw new InvalidArgumentError('Expected a whole number from 1 to 1000.')
-  return Number(text)
 }
 
 const comingText = (table: string): string =>

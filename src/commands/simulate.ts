@@ -3,12 +3,14 @@ import { InvalidArgumentError, Option } from 'commander'
 import { systemClock } from '../base/clock.ts'
 import { EXIT_STATUS, errorCode, StopError } from '../base/errors.ts'
 import { jsonLine } from '../base/safe-text.ts'
+import { number } from '../config/kinds.ts'
 import { FAULT_KINDS, type Fault } from '../simulator/faults/faults.ts'
 import type { LimitModel, LimitRule } from '../simulator/faults/limits.ts'
 import { ENVELOPES } from '../simulator/http/paging.ts'
 import { keepChanging } from '../simulator/living.ts'
 import type { Simulator, SimulatorOptions } from '../simulator/server.ts'
 import type { CommandDefinition } from './base/command.ts'
+import { parsedAs } from './base/option-values.ts'
 
 type Envelopes = NonNullable<SimulatorOptions['envelopes']>
 
@@ -30,6 +32,8 @@ interface Flags
   living?: boolean
   json?: boolean
 }
+
+const parseWholeNumber = parsedAs(number({ whole: true, max: 999_999_999 }))
 
 /** Serves a simulated workspace until the first signal, then ends with exit status 0. */
 export const simulateCommand: CommandDefinition<Flags> = {
@@ -170,11 +174,6 @@ function behaviourOptions(): Option[] {
 
 function numberOption(flags: string, description: string): Option {
   return new Option(flags, description).argParser(parseWholeNumber)
-}
-
-function parseWholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Expected a whole number from 0 to 999999999.')
-  return Number(text)
 }
 
 function parseLimitRule(text: string): LimitRule {

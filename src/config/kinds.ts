@@ -134,17 +134,20 @@ export type Recurrence =
 const TIME_UNITS = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS } as const
 const LONGEST_INTERVAL_MS = 7 * DAY_MS
 
+/** Read as ms. */
+export const duration = ofText('a number with a unit, such as 90s, 15m, 2h or 1d', value => {
+  const [, count, unit] = /^(\d{1,6}) ?([smhd])$/.exec(value) ?? []
+  return Number(count) * TIME_UNITS[unit as keyof typeof TIME_UNITS] || undefined
+})
+
 /** An interval, or times of the calendar. */
 export const recurrence = ofText<Recurrence>(
   `an interval from 1s to 7d, such as "5m" (s, m, h, d), ${calendar.allowed()}`,
   (value, within) => {
-    const [, count, unit] = /^(\d{1,6}) ?([smhd])$/.exec(value) ?? []
-    if (unit === undefined) {
-      const pattern = calendar.read(value, within)
-      return pattern === undefined ? undefined : { by: 'calendar', pattern }
-    }
-    const ms = Number(count) * TIME_UNITS[unit as keyof typeof TIME_UNITS]
-    return ms > 0 && ms <= LONGEST_INTERVAL_MS ? { by: 'interval', ms } : undefined
+    const ms = duration.read(value, within)
+    if (ms !== undefined) return ms <= LONGEST_INTERVAL_MS ? { by: 'interval', ms } : undefined
+    const pattern = calendar.read(value, within)
+    return pattern === undefined ? undefined : { by: 'calendar', pattern }
   },
 )
 

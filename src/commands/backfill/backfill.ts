@@ -10,7 +10,7 @@ import {
 import { jsonLine } from '../../base/safe-text.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import { type CommandDefinition, loadCommandSettings, settingsOfSections } from '../base/command.ts'
-import { namesIn, parseResourceName } from '../base/names.ts'
+import { namesIn, parseResourceName } from '../base/option-values.ts'
 import type { BackfillRequest } from './run-backfill.ts'
 
 interface BackfillOptions {

@@ -23,7 +23,7 @@ import {
   type SettingsNeed,
   settingsOfSections,
 } from '../base/command.ts'
-import { parseTableNames } from '../base/names.ts'
+import { parseTableNames } from '../base/option-values.ts'
 import { ENGINES, type Engine } from './engine-dialects.ts'
 import type { PublishedWhere } from './engine-views.ts'
 

@@ -1,5 +1,5 @@
-import { InvalidArgumentError, Option } from 'commander'
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, systemClock } from '../../base/clock.ts'
+import { Option } from 'commander'
+import { systemClock } from '../../base/clock.ts'
 import {
   type CheckStatus,
   EXIT_STATUS,
@@ -8,6 +8,7 @@ import {
   StopError,
 } from '../../base/errors.ts'
 import { jsonLine, singleLine } from '../../base/safe-text.ts'
+import { duration } from '../../config/kinds.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import type { CheckResult } from '../../health/check.ts'
 import type { DriftedField } from '../../store/status/overview.ts'
@@ -20,7 +21,7 @@ import {
   notEmpty,
   settingsOfSections,
 } from '../base/command.ts'
-import { parseResourceName } from '../base/names.ts'
+import { parsedAs, parseResourceName } from '../base/option-values.ts'
 import { statusPage } from './status-text.ts'
 
 export interface StatusOptions {
@@ -58,7 +59,7 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
       '--max-age <time>',
       'with --check: the greatest age of fresh_as_of (without a list: of complete_as_of), such as 90s, 15m, 2h or 1d',
     )
-      .argParser(parseTime)
+      .argParser(parsedAs(duration))
       .implies({ check: true }),
     new Option('--resource <resource>', 'with --check: check only this resource')
       .argParser(name => parseResourceName(name, RESOURCE_NAMES))
@@ -138,15 +139,4 @@ function printResult(stdout: CommandContext['stdout'], read: () => CheckResult):
     stdout.write(`CRITICAL: ${singleLine(reasonWithHint(error))}\n`)
     return 2
   }
-}
-
-const TIME_UNITS: Readonly<Record<string, number>> = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS }
-
-/** @returns the time in milliseconds */
-function parseTime(text: string): number {
-  const [, number = '', unit = ''] = /^([1-9]\d{0,5})([smhd])$/.exec(text) ?? []
-  const unitMs = TIME_UNITS[unit]
-  if (unitMs === undefined)
-    throw new InvalidArgumentError('Expected a number with a unit, such as 90s, 15m, 2h or 1d.')
-  return Number(number) * unitMs
 }

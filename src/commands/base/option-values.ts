@@ -1,6 +1,16 @@
 import { InvalidArgumentError } from 'commander'
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { suggestion } from '../../base/nearest-name.ts'
+import type { SettingKind } from '../../config/kinds.ts'
+
+/** Parses the value of an option as that of a setting of this kind. */
+export const parsedAs =
+  <T>(kind: SettingKind<T>) =>
+  (text: string): T => {
+    const value = kind.read(kind.fromText(text), { cwd: '' })
+    if (value === undefined) throw new InvalidArgumentError(`Expected ${kind.allowed()}.`)
+    return value
+  }
 
 /** The names in the value of an option, which commas separate. */
 export const namesIn = (text: string): string[] =>
