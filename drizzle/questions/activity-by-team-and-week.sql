@@ -8,15 +8,14 @@
 -- part. Meetings that are withheld count for no team.
 WITH parameters AS (SELECT 'last 12 weeks' AS period),
 days AS (
-  SELECT k.day, k.week
+  SELECT p.day, p.week
   FROM parameters
-  JOIN periods p USING (period)
-  JOIN calendar k ON k.day >= p.from_day AND k.day < p.to_day
+  JOIN period_days p USING (period)
 ),
 done AS (
   SELECT t.team_id, d.week, c.kind, c.conversation_id, c.is_external
   FROM days d
-  JOIN conversations c ON c.day = d.day AND CASE WHEN c.kind = 'meeting' AND NOT c.is_readable THEN 0 ELSE 1 END = 1
+  JOIN conversations c ON c.day = d.day AND (c.kind = 'mail' OR c.is_readable IS NULL OR c.is_readable)
   JOIN conversation_people r ON r.kind = c.kind AND r.conversation_id = c.conversation_id
     AND r.role IN ('FROM', 'owner', 'attendee')
   JOIN live_team_members t ON t.member_id = r.member_id

@@ -19,8 +19,8 @@ SELECT d.deal, d.stage, d.owner, d.amount, d.currency,
   coalesce(sum(n.day_number - b.day_number), 0) AS days_later, d.close_date, max(v.from_day) AS last_moved, d.outcome,
   d.deal_id
 FROM parameters
-JOIN periods p USING (period)
-JOIN versions v ON v.from_day >= p.from_day AND v.from_day < p.to_day
+JOIN period_days p USING (period)
+JOIN versions v ON v.from_day = p.day
 JOIN deals d ON d.deal_id = v.deal_id AND d.outcome IN ('open', 'unknown')
 LEFT JOIN calendar n ON n.day = v.close_date
 LEFT JOIN calendar b ON b.day = v.date_before

@@ -10,14 +10,15 @@
 WITH parameters AS (SELECT 'Commit' AS category),
 counted AS (
   SELECT p.period, p.from_day, d.amount_reporting AS amount, CASE
-    WHEN d.outcome = 'won' AND d.close_date >= p.from_day AND d.close_date < p.to_day THEN 'won'
+    WHEN d.outcome = 'won' AND k.day IS NOT NULL THEN 'won'
     WHEN d.forecast_category IS DISTINCT FROM q.category THEN NULL
     WHEN d.outcome = 'unknown' THEN 'unknown'
     WHEN d.outcome = 'open' AND d.close_date IS NULL THEN 'undated'
-    WHEN d.outcome = 'open' AND d.close_date >= p.from_day AND d.close_date < p.to_day THEN 'committed' END AS what
+    WHEN d.outcome = 'open' AND k.day IS NOT NULL THEN 'committed' END AS what
   FROM parameters q
   CROSS JOIN periods p
   CROSS JOIN deals d
+  LEFT JOIN period_days k ON k.period = p.period AND k.day = d.close_date
   WHERE p.period IN ('last fiscal quarter', 'this fiscal quarter')
 )
 SELECT period, from_day, count(CASE WHEN what = 'won' THEN 1 END) AS won,

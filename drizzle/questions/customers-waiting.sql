@@ -10,8 +10,8 @@ WITH parameters AS (SELECT 'last 30 days' AS period)
 SELECT q.work_hours, q.asked_at, q.last_asked_at, a.name AS customer, c.company, q.person_id AS address,
   m.title AS subject, q.thread_id IS NOT NULL AS is_in_thread, t.contact_id, q.asked_mail_id
 FROM parameters
-JOIN periods p USING (period)
-JOIN mail_questions q ON q.day >= p.from_day AND q.day < p.to_day
+JOIN period_days p USING (period)
+JOIN mail_questions q ON q.day = p.day
 JOIN people a ON a.person_id = q.person_id
 JOIN parties t ON t.party_id = a.party_id AND (t.contact_id IS NOT NULL OR t.company_id IS NOT NULL)
 JOIN conversations m ON m.kind = 'mail' AND m.conversation_id = q.asked_mail_id

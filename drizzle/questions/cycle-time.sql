@@ -10,8 +10,8 @@ WITH parameters AS (SELECT 'last 365 days' AS period),
 closed AS (
   SELECT d.outcome, CASE WHEN d.days_to_close >= 0 THEN d.days_to_close END AS days
   FROM parameters
-  JOIN periods p USING (period)
-  JOIN deals d ON d.close_date >= p.from_day AND d.close_date < p.to_day
+  JOIN period_days p USING (period)
+  JOIN deals d ON d.close_date = p.day
   WHERE d.outcome IN ('won', 'lost', 'closed')
 ),
 placed AS (

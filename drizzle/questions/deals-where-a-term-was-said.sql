@@ -12,11 +12,10 @@ WITH parameters AS (SELECT '%other vendors%' AS term, 'last 365 days' AS period)
 said AS (
   SELECT r.record_id, count(DISTINCT t.meeting_id) AS meetings, count(*) AS mentions, max(r.day) AS last_said
   FROM parameters q
-  JOIN periods p ON p.period = q.period
+  JOIN period_days p ON p.period = q.period
   JOIN live_transcript_entries t ON lower(t.text) LIKE lower(q.term)
   JOIN report_settings o ON o.name = 'crm.deal.object'
-  JOIN record_conversations r ON r.object = o.value AND r.kind = 'meeting' AND r.conversation_id = t.meeting_id
-  WHERE r.day >= p.from_day AND r.day < p.to_day
+  JOIN record_conversations r ON r.object = o.value AND r.kind = 'meeting' AND r.conversation_id = t.meeting_id AND r.day = p.day
   GROUP BY r.record_id
 )
 SELECT d.deal, d.stage, d.owner, d.amount, d.currency, d.amount_reporting, s.meetings, s.mentions, s.last_said, d.outcome,

@@ -10,9 +10,9 @@ WITH parameters AS (SELECT 'last 90 days' AS period),
 talks AS (
   SELECT r.record_id, h.party_id, h.name, r.day
   FROM parameters
-  JOIN periods p USING (period)
+  JOIN period_days p USING (period)
   JOIN report_settings o ON o.name = 'crm.deal.object'
-  JOIN record_conversations r ON r.object = o.value AND r.day >= p.from_day AND r.day < p.to_day
+  JOIN record_conversations r ON r.object = o.value AND r.day = p.day
   JOIN conversation_people h ON h.kind = r.kind AND h.conversation_id = r.conversation_id
   WHERE h.side = 'theirs' AND h.wrote_or_spoke
 )

@@ -12,8 +12,8 @@ SELECT a.domain, min(a.side) AS side, min(o.company) AS company,
   count(DISTINCT CASE WHEN r.role <> 'FROM' THEN r.conversation_id END) AS to_them,
   count(DISTINCT r.party_id) AS people, max(r.day) AS last_day
 FROM parameters
-JOIN periods p USING (period)
-JOIN conversation_people r ON r.kind = 'mail' AND r.day >= p.from_day AND r.day < p.to_day
+JOIN period_days p USING (period)
+JOIN conversation_people r ON r.kind = 'mail' AND r.day = p.day
 JOIN people a ON a.person_id = r.person_id AND a.side <> 'ours'
 LEFT JOIN (SELECT domain, min(company) AS company FROM companies GROUP BY domain) o ON o.domain = a.domain
 WHERE a.domain IS NOT NULL

@@ -11,8 +11,8 @@ SELECT o.name, count(DISTINCT c.conversation_id) AS meetings, count(DISTINCT k.c
   count(DISTINCT CASE WHEN k.company_id IS NULL THEN r.party_id END) AS people_without_company,
   max(c.day) AS last_day, c.person_id AS address
 FROM parameters
-JOIN periods p USING (period)
-JOIN conversations c ON c.kind = 'meeting' AND c.day >= p.from_day AND c.day < p.to_day
+JOIN period_days p USING (period)
+JOIN conversations c ON c.kind = 'meeting' AND c.day = p.day
 JOIN people o ON o.person_id = c.person_id AND NOT o.is_member_now
 JOIN conversation_people r ON r.kind = 'meeting' AND r.conversation_id = c.conversation_id AND r.side = 'theirs'
 LEFT JOIN companies k ON k.company_id = r.company_id

@@ -9,8 +9,8 @@ WITH parameters AS (SELECT 'last 90 days' AS period)
 SELECT c.happened_at, c.title AS meeting, o.name AS owner, count(DISTINCT r.party_id) AS outsiders,
   min(k.company) AS company, m.url, c.conversation_id AS meeting_id
 FROM parameters
-JOIN periods p USING (period)
-JOIN conversations c ON c.kind = 'meeting' AND c.day >= p.from_day AND c.day < p.to_day
+JOIN period_days p USING (period)
+JOIN conversations c ON c.kind = 'meeting' AND c.day = p.day
 JOIN live_meetings m ON m.id = c.conversation_id
 JOIN conversation_people r ON r.kind = 'meeting' AND r.conversation_id = c.conversation_id AND r.side = 'theirs'
 LEFT JOIN companies k ON k.company_id = r.company_id

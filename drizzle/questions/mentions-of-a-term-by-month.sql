@@ -16,14 +16,13 @@ said AS (
   JOIN live_transcript_entries t ON lower(t.text) LIKE lower(q.term)
   GROUP BY t.meeting_id
 )
-SELECT k.month, coalesce(sum(s.mentions), 0) AS mentions, coalesce(sum(s.by_contacts), 0) AS by_contacts,
+SELECT p.month, coalesce(sum(s.mentions), 0) AS mentions, coalesce(sum(s.by_contacts), 0) AS by_contacts,
   count(s.meeting_id) AS meetings, count(*) AS meetings_with_transcript,
   round(1e2 * count(s.meeting_id) / count(*), 1) AS percent
 FROM parameters q
-JOIN periods p ON p.period = q.period
-JOIN conversations c ON c.kind = 'meeting' AND c.day >= p.from_day AND c.day < p.to_day
-JOIN calendar k ON k.day = c.day
+JOIN period_days p ON p.period = q.period
+JOIN conversations c ON c.kind = 'meeting' AND c.day = p.day
 JOIN live_meetings m ON m.id = c.conversation_id AND m.access = 'open' AND m.transcript_state = 'present'
 LEFT JOIN said s ON s.meeting_id = m.id
-GROUP BY k.month
-ORDER BY k.month;
+GROUP BY p.month
+ORDER BY p.month;

@@ -10,8 +10,8 @@ written AS (
   SELECT r.contact_id, count(DISTINCT c.conversation_id) AS mails,
     count(DISTINCT CASE WHEN c.is_group_email THEN c.conversation_id END) AS group_mails, max(c.day) AS last_day
   FROM parameters
-  JOIN periods p USING (period)
-  JOIN conversations c ON c.kind = 'mail' AND c.side = 'ours' AND c.day >= p.from_day AND c.day < p.to_day
+  JOIN period_days p USING (period)
+  JOIN conversations c ON c.kind = 'mail' AND c.side = 'ours' AND c.day = p.day
   JOIN conversation_people r ON r.kind = 'mail' AND r.conversation_id = c.conversation_id AND r.role <> 'FROM'
   GROUP BY r.contact_id
 )

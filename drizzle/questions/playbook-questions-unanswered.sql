@@ -10,8 +10,8 @@ WITH parameters AS (SELECT 'last 365 days' AS period),
 results AS (
   SELECT r.id, r.playbook_id, coalesce(b.name, r.playbook_name) AS playbook, r.created_at >= b.updated_at AS is_newer
   FROM parameters
-  JOIN periods p USING (period)
-  JOIN conversations c ON c.kind = 'meeting' AND c.is_readable AND c.day >= p.from_day AND c.day < p.to_day
+  JOIN period_days p USING (period)
+  JOIN conversations c ON c.kind = 'meeting' AND c.is_readable AND c.day = p.day
   JOIN live_playbook_results r ON r.meeting_id = c.conversation_id
   LEFT JOIN live_playbooks b ON b.id = r.playbook_id
 ),

@@ -8,21 +8,19 @@
 -- that of the first conversation that parley knows. days_here says how many days are over.
 WITH parameters AS (SELECT 'last 365 days' AS period, 30 AS leave_out),
 starters AS (
-  SELECT a.member_id, a.name AS member, a.first_seen_day AS first_day, f.day_number, p.today_number - f.day_number AS days_here
+  SELECT a.member_id, a.name AS member, p.day AS first_day, p.day_number, p.days_ago AS days_here
   FROM parameters q
-  JOIN periods p ON p.period = q.period
-  JOIN parties a ON a.first_seen_day >= p.from_day AND a.first_seen_day < p.to_day
+  JOIN period_days p ON p.period = q.period
+  JOIN parties a ON a.first_seen_day = p.day
   JOIN live_members m ON m.id = a.member_id
-  JOIN calendar f ON f.day = a.first_seen_day
-  CROSS JOIN (SELECT min(k.day_number) AS day_number FROM parties o JOIN calendar k ON k.day = o.first_seen_day) o
-  WHERE f.day_number >= o.day_number + q.leave_out
+  WHERE p.day_number - q.leave_out >=
+    (SELECT min(k.day_number) FROM parties o JOIN calendar k ON k.day = o.first_seen_day)
 ),
 done AS (
   SELECT DISTINCT s.member_id, r.kind, r.conversation_id, k.day_number - s.day_number AS days
   FROM starters s
-  JOIN conversation_people r ON r.member_id = s.member_id AND r.role IN ('FROM', 'owner', 'attendee')
-  JOIN conversations c ON c.kind = r.kind AND c.conversation_id = r.conversation_id AND c.is_external
-  JOIN calendar k ON k.day = c.day
+  JOIN conversation_people r ON r.member_id = s.member_id AND r.role IN ('FROM', 'owner', 'attendee') AND r.is_external
+  JOIN calendar k ON k.day = r.day
 )
 SELECT s.member, s.first_day, s.days_here, count(CASE WHEN d.days < 30 THEN 1 END) AS days_1_to_30,
   count(CASE WHEN d.days BETWEEN 30 AND 59 THEN 1 END) AS days_31_to_60,

@@ -10,8 +10,8 @@ WITH parameters AS (SELECT 'last 90 days' AS period),
 replies AS (
   SELECT m.id AS member_id, m.name AS member, q.work_hours AS hours
   FROM parameters
-  JOIN periods p USING (period)
-  JOIN conversations a ON a.kind = 'mail' AND a.day >= p.from_day AND a.day < p.to_day
+  JOIN period_days p USING (period)
+  JOIN conversations a ON a.kind = 'mail' AND a.day = p.day
   JOIN mail_questions q ON q.answered_mail_id = a.conversation_id AND q.side = 'theirs' AND q.is_counted
   JOIN people c ON c.person_id = q.person_id
   JOIN parties t ON t.party_id = c.party_id AND (t.contact_id IS NOT NULL OR t.company_id IS NOT NULL)

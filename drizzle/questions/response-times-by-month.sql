@@ -8,13 +8,12 @@
 -- customers-waiting.sql.
 WITH parameters AS (SELECT 'last 12 months' AS period),
 answers AS (
-  SELECT k.month, a.side, q.hours, q.work_hours, count(*) OVER (PARTITION BY k.month, a.side) AS answers,
-    row_number() OVER (PARTITION BY k.month, a.side ORDER BY q.hours) AS place,
-    row_number() OVER (PARTITION BY k.month, a.side ORDER BY q.work_hours) AS work_place
+  SELECT p.month, a.side, q.hours, q.work_hours, count(*) OVER (PARTITION BY p.month, a.side) AS answers,
+    row_number() OVER (PARTITION BY p.month, a.side ORDER BY q.hours) AS place,
+    row_number() OVER (PARTITION BY p.month, a.side ORDER BY q.work_hours) AS work_place
   FROM parameters
-  JOIN periods p USING (period)
-  JOIN conversations a ON a.kind = 'mail' AND a.day >= p.from_day AND a.day < p.to_day
-  JOIN calendar k ON k.day = a.day
+  JOIN period_days p USING (period)
+  JOIN conversations a ON a.kind = 'mail' AND a.day = p.day
   JOIN mail_questions q ON q.answered_mail_id = a.conversation_id AND q.is_counted
 )
 SELECT month, side AS answered_by, answers,

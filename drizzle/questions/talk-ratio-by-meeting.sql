@@ -15,8 +15,8 @@ SELECT c.happened_at, c.title AS meeting, o.name AS owner, count(r.speaker_ratio
   round(1e2 * sum(CASE WHEN r.side IN ('ours', 'theirs') THEN 0 ELSE r.speaker_ratio END)
     / nullif(sum(r.speaker_ratio), 0), 1) AS other_percent, c.conversation_id AS meeting_id
 FROM parameters
-JOIN periods p USING (period)
-JOIN conversations c ON c.kind = 'meeting' AND c.is_external AND c.day >= p.from_day AND c.day < p.to_day
+JOIN period_days p USING (period)
+JOIN conversations c ON c.kind = 'meeting' AND c.is_external AND c.day = p.day
 JOIN conversation_people r ON r.kind = 'meeting' AND r.conversation_id = c.conversation_id
 LEFT JOIN people o ON o.person_id = c.person_id
 GROUP BY c.happened_at, c.title, o.name, c.conversation_id

@@ -9,8 +9,8 @@ WITH parameters AS (SELECT 'last 90 days' AS period),
 shares AS (
   SELECT m.id AS member_id, m.name AS member, 1e2 * max(r.speaker_ratio) AS share
   FROM parameters
-  JOIN periods p USING (period)
-  JOIN conversations c ON c.kind = 'meeting' AND c.day >= p.from_day AND c.day < p.to_day
+  JOIN period_days p USING (period)
+  JOIN conversations c ON c.kind = 'meeting' AND c.day = p.day
   JOIN conversation_people r ON r.kind = 'meeting' AND r.conversation_id = c.conversation_id
   JOIN people a ON a.person_id = r.person_id AND a.is_member_now
   JOIN live_members m ON m.id = a.member_id

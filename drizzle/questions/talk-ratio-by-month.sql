@@ -8,16 +8,15 @@
 -- it is not known who took part.
 WITH parameters AS (SELECT 'last 12 months' AS period),
 talks AS (
-  SELECT k.month, c.conversation_id, c.is_external,
+  SELECT p.month, c.conversation_id, c.is_external,
     1e2 * sum(CASE WHEN r.side = 'ours' THEN r.speaker_ratio ELSE 0 END) / nullif(sum(r.speaker_ratio), 0) AS ours,
     1e2 * sum(CASE WHEN r.side = 'theirs' THEN r.speaker_ratio ELSE 0 END) / nullif(sum(r.speaker_ratio), 0) AS theirs
   FROM parameters
-  JOIN periods p USING (period)
-  JOIN conversations c ON c.kind = 'meeting' AND c.day >= p.from_day AND c.day < p.to_day
-  JOIN calendar k ON k.day = c.day
+  JOIN period_days p USING (period)
+  JOIN conversations c ON c.kind = 'meeting' AND c.day = p.day
   LEFT JOIN conversation_people r ON r.kind = 'meeting' AND r.conversation_id = c.conversation_id
   WHERE c.is_external OR c.is_external IS NULL
-  GROUP BY k.month, c.conversation_id, c.is_external
+  GROUP BY p.month, c.conversation_id, c.is_external
 )
 SELECT month, count(is_external) AS meetings, count(CASE WHEN is_external THEN ours END) AS with_speakers,
   round(avg(CASE WHEN is_external THEN ours END), 1) AS ours_percent,

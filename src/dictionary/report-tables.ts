@@ -360,6 +360,24 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
   ),
 ]
 
+/** The days of `periods`, for questions about the days of a period. */
+const PERIOD_DAYS: DescribedTable = (() => {
+  const days = reportView(
+    {
+      name: 'period_days',
+      onDelete: null,
+      about:
+        'One day of one named period of `periods`, with the columns of `calendar`: join it by `day`, instead of comparing with the first and the last day.',
+    },
+    {
+      period: column('text', 'Name of the period.', 'last quarter', { isKey: true }),
+      days_ago: column('integer', 'Days from it to `periods.today`.', '21', { unit: 'days' }),
+    },
+  )
+  const calendar = DERIVED_TABLES.find(({ name }) => name === 'calendar')
+  return { ...days, columns: [...days.columns, ...(calendar?.columns ?? [])] }
+})()
+
 const sumOf = (about: string): ColumnLine => column('integer', about, '12', { unit: 'conversations' })
 
 /** `deals` with what happened with each deal, for questions about both. */
@@ -419,7 +437,12 @@ export const DEAL_FACTS: DescribedTable = (() => {
   return { ...facts, columns: [...(deals?.columns ?? []), ...facts.columns] }
 })()
 
-export const REPORT_VIEWS: readonly DescribedTable[] = [...DEAL_VIEWS, DEAL_FACTS, ...CONVERSATION_VIEWS]
+export const REPORT_VIEWS: readonly DescribedTable[] = [
+  ...DEAL_VIEWS,
+  PERIOD_DAYS,
+  DEAL_FACTS,
+  ...CONVERSATION_VIEWS,
+]
 
 export const REPORT_TABLES: readonly DescribedTable[] = [
   ...REPORT_VIEWS,

@@ -67,7 +67,8 @@ describe.each(files)('$name', file => {
 
   test('a question with a period heeds its end, or says that it is about everything since', () => {
     const isSince = /^-- {3}period .*\bsince it began$/m.test(file.sql)
-    if (file.parameters.has('period')) expect(/\bp\.(to_day|utc_to)\b/.test(file.sql)).toBe(!isSince)
+    if (file.parameters.has('period'))
+      expect(/\bp\.(to_day|utc_to)\b|\bperiod_days\b/.test(file.sql)).toBe(!isSince)
   })
 
   test('the question starts with its text, explains its parameters, and is on the page for analysts', () => {

@@ -78,3 +78,7 @@ FROM named n CROSS JOIN today t
 LEFT JOIN calendar c ON c.day = t.today
 LEFT JOIN calendar f ON f.day = n.from_day
 LEFT JOIN calendar l ON l.day = date(n.to_day, '-1 day')`
+
+export const PERIOD_DAYS = `
+SELECT p.period, CAST(p.today_number - c.day_number AS INTEGER) AS days_ago, c.*
+FROM periods p JOIN calendar c ON c.day >= p.from_day AND c.day < p.to_day`
