@@ -378,6 +378,32 @@ const PERIOD_DAYS: DescribedTable = (() => {
   return { ...days, columns: [...days.columns, ...(calendar?.columns ?? [])] }
 })()
 
+const PERIOD_COVERAGE = reportView(
+  {
+    name: 'period_coverage',
+    onDelete: null,
+    about:
+      'One resource in one named period of `periods`: whether all of it was read. Items that the API does not have ready yet, such as the summary of a meeting, do not count as missing.',
+  },
+  {
+    period: key('Name of the period.', 'last month'),
+    resource: key('Name of the resource.', 'messages'),
+    complete: column('text', '`yes`, or why it is not complete.', 'yes'),
+    as_of: column(
+      'timestamp',
+      'The instant to quote: items that were published later may be missing.',
+      '2026-07-01T05:06:07.123Z',
+      { nullMeaning: 'Nothing was read to its end.' },
+    ),
+    parts: column('integer', 'Parts of it, as in `sync_coverage`.', '2', { unit: 'parts' }),
+    parts_read: column('integer', 'Parts that were read to their end.', '2', { unit: 'parts' }),
+    still_to_read: column('integer', 'Details or texts that are still to be read.', '0', {
+      unit: 'reads',
+      nullMeaning: 'The resource has no details and no texts.',
+    }),
+  },
+)
+
 const sumOf = (about: string): ColumnLine => column('integer', about, '12', { unit: 'conversations' })
 
 /** `deals` with what happened with each deal, for questions about both. */
@@ -440,6 +466,7 @@ export const DEAL_FACTS: DescribedTable = (() => {
 export const REPORT_VIEWS: readonly DescribedTable[] = [
   ...DEAL_VIEWS,
   PERIOD_DAYS,
+  PERIOD_COVERAGE,
   DEAL_FACTS,
   ...CONVERSATION_VIEWS,
 ]

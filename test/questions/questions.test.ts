@@ -68,7 +68,7 @@ describe.each(files)('$name', file => {
   test('a question with a period heeds its end, or says that it is about everything since', () => {
     const isSince = /^-- {3}period .*\bsince it began$/m.test(file.sql)
     if (file.parameters.has('period'))
-      expect(/\bp\.(to_day|utc_to)\b|\bperiod_days\b/.test(file.sql)).toBe(!isSince)
+      expect(/\bp\.(to_day|utc_to)\b|\bperiod_(days|coverage)\b/.test(file.sql)).toBe(!isSince)
   })
 
   test('the question starts with its text, explains its parameters, and is on the page for analysts', () => {

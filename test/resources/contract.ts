@@ -102,6 +102,7 @@ export const REPORT_TABLES: Readonly<Record<string, string>> = {
     'period from_day to_day previous_from_day previous_to_day today today_number clock_day utc_from utc_to',
   period_days:
     'period days_ago day day_number utc_from utc_to week month quarter year fiscal_quarter fiscal_year weekday is_workday work_from work_to work_hours_before',
+  period_coverage: 'period resource complete as_of parts parts_read still_to_read',
   pipelines: 'pipeline_id pipeline kind position is_percent',
   stage_outcomes: 'stage_id stage pipeline_id position probability outcome is_guessed why',
   column_values: 'table_name column_name value rows',

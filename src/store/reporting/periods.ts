@@ -82,3 +82,51 @@ LEFT JOIN calendar l ON l.day = date(n.to_day, '-1 day')`
 export const PERIOD_DAYS = `
 SELECT p.period, CAST(p.today_number - c.day_number AS INTEGER) AS days_ago, c.*
 FROM periods p JOIN calendar c ON c.day >= p.from_day AND c.day < p.to_day`
+
+/**
+ * Which resources are complete in which period. A period is complete when all of it was read to its end after it was
+ * over, and nothing that belongs to it is still to be read. Once the first read is over and everything that was read is
+ * later than an instant, `sync.since` leaves out the rest. It leaves out details of meetings as it leaves out
+ * activities. A meeting whose detail was not read may have no time yet: it may belong to any period.
+ */
+export const PERIOD_COVERAGE = `
+WITH asked AS (
+  SELECT resource, iif(count(from_at) = count(*), min(from_at), NULL) AS since
+  FROM sync_coverage WHERE listed_at IS NOT NULL GROUP BY resource
+),
+unread AS MATERIALIZED (
+  SELECT start_time, access IS NULL AS is_detail FROM live_meetings
+  WHERE access IS NULL OR (access = 'open' AND transcript_state = 'pending')
+),
+parts AS (
+  SELECT p.period, p.utc_from, p.utc_to, s.resource, s.state, c.listed_at, c.bodies_pending AS missing,
+    max(coalesce(c.from_at, ''), p.utc_from) AS from_at,
+    iif(c.resource IS NULL, p.utc_from, min(coalesce(c.to_at, '~'), p.utc_to)) AS to_at
+  FROM periods p CROSS JOIN sync_status s
+  LEFT JOIN asked f ON f.resource = s.resource AND s.state IN ('ok', 'waiting')
+  LEFT JOIN sync_coverage c ON c.resource = s.resource AND coalesce(c.from_at, '') < p.utc_to
+    AND coalesce(c.to_at, '~') > max(p.utc_from, iif(c.listed_at IS NULL, coalesce(f.since, ''), ''))
+  WHERE s.resource IN ('activities', 'messages', 'access_logs')
+  UNION ALL
+  SELECT p.period, p.utc_from, p.utc_to, s.resource, s.state, s.complete_as_of,
+    (SELECT count(*) FROM unread m WHERE (m.is_detail OR s.resource = 'transcripts')
+      AND (m.start_time IS NULL OR (m.start_time >= p.utc_from AND m.start_time < p.utc_to))),
+    max(iif(s.complete_as_of IS NULL, '', coalesce(f.since, '')), p.utc_from), p.utc_to
+  FROM periods p CROSS JOIN sync_status s LEFT JOIN asked f ON f.resource = 'activities'
+  WHERE s.resource IN ('meetings', 'transcripts', 'playbook_results')
+),
+placed AS (
+  SELECT *, max(to_at) OVER (PARTITION BY period, resource ORDER BY from_at, to_at
+    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS read_to
+  FROM parts
+)
+SELECT CAST(period AS TEXT) AS period, CAST(resource AS TEXT) AS resource, CAST(CASE
+    WHEN state = 'unavailable' THEN 'not offered by this workspace'
+    WHEN max(to_at) = utc_from OR max(from_at > coalesce(read_to, utc_from)) THEN 'no: not all of it was asked for'
+    WHEN count(listed_at) < count(*) THEN 'no: not yet read to its end'
+    WHEN min(listed_at) < utc_to OR max(to_at) < utc_to THEN 'no: it was not over when it was read'
+    WHEN sum(missing) > 0 THEN 'no: details or texts are still to be read'
+    ELSE 'yes' END AS TEXT) AS complete,
+  CAST(min(listed_at) AS TEXT) AS as_of, CAST(count(*) AS INTEGER) AS parts,
+  CAST(count(listed_at) AS INTEGER) AS parts_read, CAST(sum(missing) AS INTEGER) AS still_to_read
+FROM placed GROUP BY period, resource`

@@ -8,7 +8,7 @@ import { CONVERSATION_VIEW_SQL, IS_WITHOUT_MEMBERS } from './conversation-views.
 import { dealColumns, withPipelines } from './deal-columns.ts'
 import type { Deriving } from './derivation.ts'
 import { absentReportObjects } from './derived-tables.ts'
-import { PERIOD_DAYS, PERIODS, TODAY } from './periods.ts'
+import { PERIOD_COVERAGE, PERIOD_DAYS, PERIODS, TODAY } from './periods.ts'
 import { rolesOf, type StoredSettings, storedSettings } from './report-settings.ts'
 import { localDay, type RecordSource, recordSource, roleValues } from './roles-in-table.ts'
 
@@ -24,6 +24,7 @@ export function reportViews(db: Sqlite): readonly View[] {
     ...CONVERSATION_VIEW_SQL,
     periods: PERIODS,
     period_days: PERIOD_DAYS,
+    period_coverage: PERIOD_COVERAGE,
     deals: dealsView(db, settings),
     deal_facts: dealFactsView(settings),
     companies: companiesView(db, settings),
