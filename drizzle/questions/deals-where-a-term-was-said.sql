@@ -10,17 +10,16 @@
 -- '%_bernahme%', or use parley search, which finds either.
 WITH parameters AS (SELECT '%other vendors%' AS term, 'last 365 days' AS period),
 said AS (
-  SELECT r.record_id, count(DISTINCT t.meeting_id) AS meetings, count(*) AS mentions, max(r.day) AS last_said
+  SELECT r.object, r.record_id, count(DISTINCT t.meeting_id) AS meetings, count(*) AS mentions, max(r.day) AS last_said
   FROM parameters q
   JOIN period_days p ON p.period = q.period
   JOIN live_transcript_entries t ON lower(t.text) LIKE lower(q.term)
-  JOIN report_settings o ON o.name = 'crm.deal.object'
-  JOIN record_conversations r ON r.object = o.value AND r.kind = 'meeting' AND r.conversation_id = t.meeting_id AND r.day = p.day
-  GROUP BY r.record_id
+  JOIN record_conversations r ON r.kind = 'meeting' AND r.conversation_id = t.meeting_id AND r.day = p.day
+  GROUP BY r.object, r.record_id
 )
 SELECT d.deal, d.stage, d.owner, d.amount, d.currency, d.amount_reporting, s.meetings, s.mentions, s.last_said, d.outcome,
   d.deal_id
 FROM said s
-JOIN deals d ON d.deal_id = s.record_id
+JOIN deals d ON d.object = s.object AND d.deal_id = s.record_id
 WHERE d.outcome IN ('open', 'unknown')
 ORDER BY d.amount_reporting DESC NULLS LAST, d.amount DESC NULLS LAST, d.deal, d.deal_id;

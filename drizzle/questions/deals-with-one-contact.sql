@@ -8,18 +8,16 @@
 -- here too: see outcome.
 WITH parameters AS (SELECT 'last 90 days' AS period),
 talks AS (
-  SELECT r.record_id, h.party_id, h.name, r.day
+  SELECT r.object, r.record_id, h.party_id, h.name, h.day
   FROM parameters
   JOIN period_days p USING (period)
-  JOIN report_settings o ON o.name = 'crm.deal.object'
-  JOIN record_conversations r ON r.object = o.value AND r.day = p.day
-  JOIN conversation_people h ON h.kind = r.kind AND h.conversation_id = r.conversation_id
-  WHERE h.side = 'theirs' AND h.wrote_or_spoke
+  JOIN conversation_people h ON h.day = p.day AND h.side = 'theirs' AND h.wrote_or_spoke
+  JOIN record_conversations r ON r.kind = h.kind AND r.conversation_id = h.conversation_id
 )
 SELECT d.deal, d.stage, d.owner, d.amount, d.currency, d.amount_reporting,
   count(DISTINCT t.party_id) AS engaged_people, min(t.name) AS person, max(t.day) AS last_day, d.outcome, d.deal_id
 FROM deals d
-LEFT JOIN talks t ON t.record_id = d.deal_id
+LEFT JOIN talks t ON t.object = d.object AND t.record_id = d.deal_id
 WHERE d.outcome IN ('open', 'unknown')
 GROUP BY d.deal, d.stage, d.owner, d.amount, d.currency, d.amount_reporting, d.outcome, d.deal_id
 HAVING count(DISTINCT t.party_id) < 2

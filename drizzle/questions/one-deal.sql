@@ -7,7 +7,7 @@
 -- withheld is not known.
 WITH parameters AS (SELECT '' AS deal),
 chosen AS (
-  SELECT d.deal_id
+  SELECT d.object, d.deal_id
   FROM parameters p
   JOIN deal_facts d ON d.deal_id = p.deal OR p.deal = ''
   ORDER BY d.last_day DESC NULLS LAST, d.deal_id
@@ -17,8 +17,7 @@ told AS (
   SELECT c.happened_at, c.kind AS what, c.title AS about, a.name AS who, NULL AS stage, NULL AS amount,
     NULL AS close_date
   FROM chosen d
-  JOIN report_settings o ON o.name = 'crm.deal.object'
-  JOIN record_conversations r ON r.object = o.value AND r.record_id = d.deal_id
+  JOIN record_conversations r ON r.object = d.object AND r.record_id = d.deal_id
   JOIN conversations c ON c.kind = r.kind AND c.conversation_id = r.conversation_id
   LEFT JOIN people a ON a.person_id = c.person_id
   UNION ALL

@@ -69,6 +69,8 @@ const key = (about: string, example: string, details: ColumnDetails = {}): Colum
 
 const RECORD = { refersTo: ['crm_records.id'], resolves: true } as const
 
+const OBJECT = column('text', 'Object of the record (`crm_objects.name`), as in `record_activity`.', 'deal')
+
 /** The test that the view has each live record of the object that the settings or a guess name. */
 const liveRecords = (role: string): Recount => ({
   about: 'it has one row for each live record of the object',
@@ -321,6 +323,7 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
         "By the stages that the settings name, else by the deal's own fields, else by its stage. ",
         'row removed',
       ),
+      object: OBJECT,
     },
   ),
   reportView(
@@ -335,6 +338,7 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
       company: value('Name of the company.', 'Example Ltd'),
       domain: value('Domain of its addresses, in lower case, without `www.`.', 'example.com'),
       ...OWNER,
+      object: OBJECT,
     },
   ),
   reportView(
@@ -356,6 +360,7 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
         '0',
         { ...byField },
       ),
+      object: OBJECT,
     },
   ),
 ]
@@ -406,68 +411,90 @@ const PERIOD_COVERAGE = reportView(
 
 const sumOf = (about: string): ColumnLine => column('integer', about, '12', { unit: 'conversations' })
 
-/** `deals` with what happened with each deal, for questions about both. */
-export const DEAL_FACTS: DescribedTable = (() => {
+const FACTS: Readonly<Record<string, ColumnLine>> = {
+  meetings: sumOf('Meetings, as in `record_activity`; 0 without any.'),
+  mails: sumOf('E-mails.'),
+  mails_in: sumOf('E-mails from them.'),
+  mails_out: sumOf('E-mails from us.'),
+  engaged_people: column(
+    'integer',
+    'Persons of theirs who wrote an e-mail or spoke in a meeting, at any time.',
+    '3',
+    { unit: 'persons' },
+  ),
+  first_meeting_day: day(
+    'Local day of the first meeting. A planned meeting is none yet.',
+    'There is none with a known time, or only planned ones.',
+  ),
+  last_day: day(
+    'Local day of the last conversation. A planned meeting is none yet.',
+    'There is none with a known time, or only planned meetings.',
+  ),
+  last_theirs_day: day('Local day on which they last wrote, or last were in a meeting.', 'They never did.'),
+  last_two_way_day: day(
+    'Local day of the last meeting of both sides, or of the last e-mail that answers the other side.',
+    'There is none.',
+  ),
+  days_silent: column('integer', 'Days from `last_day` to `periods.today`.', '21', {
+    unit: 'days',
+    nullMeaning: '`last_day` is NULL.',
+  }),
+}
+
+/** The view of live records with what happened with each of them, for questions about both. */
+const factsOf = (
+  records: string,
+  label: string,
+  more: Readonly<Record<string, ColumnLine>>,
+): DescribedTable => {
   const facts = reportView(
     {
-      name: 'deal_facts',
-      about:
-        'One live deal as in `deals`, with what happened with it. It takes longer than `deals`, so ask it for columns that only it has.',
-      label: 'deal',
+      name: `${label}_facts`,
+      about: `One live ${label} as in \`${records}\`, with what happened with it. It takes longer than \`${records}\`, so ask it for columns that only it has.`,
+      label,
     },
-    {
-      meetings: sumOf('Meetings, as in `record_activity`; 0 without any.'),
-      mails: sumOf('E-mails.'),
-      mails_in: sumOf('E-mails from them.'),
-      mails_out: sumOf('E-mails from us.'),
-      engaged_people: column(
-        'integer',
-        'Persons of theirs who wrote an e-mail or spoke in a meeting, at any time.',
-        '3',
-        { unit: 'persons' },
-      ),
-      first_meeting_day: day(
-        'Local day of the first meeting. A planned meeting is none yet.',
-        'There is none with a known time, or only planned ones.',
-      ),
-      last_day: day(
-        'Local day of the last conversation. A planned meeting is none yet.',
-        'There is none with a known time, or only planned meetings.',
-      ),
-      last_theirs_day: day(
-        'Local day on which they last wrote, or last were in a meeting.',
-        'They never did.',
-      ),
-      last_two_way_day: day(
-        'Local day of the last meeting of both sides, or of the last e-mail that answers the other side.',
-        'There is none.',
-      ),
-      days_silent: column('integer', 'Days from `last_day` to `periods.today`.', '21', {
-        unit: 'days',
-        nullMeaning: '`last_day` is NULL.',
-      }),
-      slips: column(
-        'integer',
-        'How often parley observed that the close date moved later. A date that was removed is none.',
-        '2',
-        { unit: 'changes' },
-      ),
-      is_past_close_date: column(
-        'boolean',
-        '1 for an open deal whose close date is before `periods.today`.',
-        '0',
-      ),
-    },
+    { ...FACTS, ...more },
   )
-  const deals = DEAL_VIEWS.find(({ name }) => name === 'deals')
-  return { ...facts, columns: [...(deals?.columns ?? []), ...facts.columns] }
-})()
+  const view = DEAL_VIEWS.find(({ name }) => name === records)
+  return { ...facts, columns: [...(view?.columns ?? []), ...facts.columns] }
+}
+
+const deals = (about: string): ColumnLine => column('integer', about, '2', { unit: 'deals' })
+
+export const FACT_VIEWS: readonly DescribedTable[] = [
+  factsOf('deals', 'deal', {
+    slips: column(
+      'integer',
+      'How often parley observed that the close date moved later. A date that was removed is none.',
+      '2',
+      { unit: 'changes' },
+    ),
+    is_past_close_date: column(
+      'boolean',
+      '1 for an open deal whose close date is before `periods.today`.',
+      '0',
+    ),
+  }),
+  factsOf('companies', 'company', {
+    days_since_two_way: column('integer', 'Days from `last_two_way_day` to `periods.today`.', '21', {
+      unit: 'days',
+      nullMeaning: '`last_two_way_day` is NULL.',
+    }),
+    open_deals: deals('Open deals of the company.'),
+    open_amount: column('real', 'What they are worth (`deals.amount_reporting`).', '120000', {
+      unit: '`reporting.currency`',
+      nullMeaning: 'None of them has an amount in that currency.',
+    }),
+    unknown_deals: deals('Deals of the company of which nothing says whether they are open.'),
+  }),
+  factsOf('contacts', 'contact', {}),
+]
 
 export const REPORT_VIEWS: readonly DescribedTable[] = [
   ...DEAL_VIEWS,
   PERIOD_DAYS,
   PERIOD_COVERAGE,
-  DEAL_FACTS,
+  ...FACT_VIEWS,
   ...CONVERSATION_VIEWS,
 ]
 

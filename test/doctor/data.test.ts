@@ -227,7 +227,7 @@ describe('a warehouse that is not as its descriptions promise', () => {
 
 test('a file of an older version is tested as far as it goes', () => {
   const { db } = changed(
-    'DROP VIEW deal_facts; DROP VIEW deals; DROP TABLE pipelines; ALTER TABLE stage_outcomes DROP COLUMN outcome',
+    'DROP VIEW deal_facts; DROP VIEW company_facts; DROP VIEW deals; DROP TABLE pipelines; ALTER TABLE stage_outcomes DROP COLUMN outcome',
   )
   const findings = findingsIn(db)
   expect(findings.filter(({ mark }) => mark === 'wrong')).toEqual([])

@@ -102,7 +102,7 @@ describe('the view deals', () => {
       ...{ amount: 100, currency: 'EUR', amount_reporting: null },
       ...{ created_day: '2026-01-11', close_date: '2026-03-31', closed_day: null, closed_from: null },
       ...{ days_to_close: null, probability: null, forecast_category: null, deal_type: null },
-      ...{ lost_reason: null, next_step: null, outcome: 'open' },
+      ...{ lost_reason: null, next_step: null, outcome: 'open', object: 'deal' },
     })
     expect(store.all('SELECT company, domain FROM companies')).toEqual([
       { company: 'Acme', domain: 'acme.example' },
@@ -204,14 +204,14 @@ describe('the view deals', () => {
     await update()
     const typeless =
       store.column(`SELECT v.name || '.' || c.name FROM sqlite_master v JOIN pragma_table_info(v.name) c
-      WHERE v.name IN ('deals', 'deal_facts', 'companies', 'contacts') AND c.type = ''`)
+      WHERE v.name IN ('deals', 'deal_facts', 'companies', 'company_facts', 'contacts', 'contact_facts') AND c.type = ''`)
     expect(typeless).toEqual([])
   })
 
   test('is there, typed and empty, where the CRM has no deals', () => {
     const store = temporaryStore()
     expect(store.all('SELECT * FROM deals')).toEqual([])
-    expect(store.column("SELECT name FROM pragma_table_info('deals')")).toHaveLength(27)
+    expect(store.column("SELECT name FROM pragma_table_info('deals')")).toHaveLength(28)
   })
 
   test('an object that the workspace made itself is not taken for that of deals, unless it is named', async () => {

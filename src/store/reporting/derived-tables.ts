@@ -6,7 +6,7 @@ import {
   NEVER_NULL,
   sqlComment,
 } from '../../dictionary/described-table.ts'
-import { DEAL_FACTS, DERIVED_TABLES, REPORT_VIEWS } from '../../dictionary/report-tables.ts'
+import { DERIVED_TABLES, FACT_VIEWS, REPORT_VIEWS } from '../../dictionary/report-tables.ts'
 import { DEAL_VERSIONS } from '../../dictionary/version-tables.ts'
 import { hasColumn, hasTable, renameTable } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
@@ -107,7 +107,7 @@ const INDICES = {
 /** The tables and views about conversations, then those about deals. The former need the latter. */
 const CONVERSATIONS: readonly string[] = [
   ...NUMBERED,
-  ...[DEAL_FACTS, ...CONVERSATION_VIEWS].map(({ name }) => name),
+  ...[...FACT_VIEWS, ...CONVERSATION_VIEWS].map(({ name }) => name),
 ]
 const NAMES = [...TABLES.keys(), ...REPORT_VIEWS.map(({ name }) => name)]
 const DEALS = NAMES.filter(name => !CONVERSATIONS.includes(name))

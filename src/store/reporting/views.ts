@@ -26,9 +26,11 @@ export function reportViews(db: Sqlite): readonly View[] {
     period_days: PERIOD_DAYS,
     period_coverage: PERIOD_COVERAGE,
     deals: dealsView(db, settings),
-    deal_facts: dealFactsView(settings),
     companies: companiesView(db, settings),
     contacts: contactsView(db, settings),
+    deal_facts: DEAL_FACTS,
+    company_facts: COMPANY_FACTS,
+    contact_facts: factsOf('contacts', 'contact'),
   }
   return Object.entries(views).flatMap(([name, sql]) =>
     absent.has(name) ? [] : [{ name, sql: `CREATE VIEW ${quote(name)} AS ${sql.trim()}` }],
@@ -54,6 +56,10 @@ function records(
     source,
   }
 }
+
+/** SQL for the object whose records these are. */
+const objectOf = (settings: StoredSettings, role: RoleObject): string =>
+  `CAST(${literal(settings.get(`crm.${role}.object`) ?? '')} AS TEXT)`
 
 /** SQL for the name of a record that an id points at; NULL when it is not known. */
 function nameOf(
@@ -129,7 +135,7 @@ SELECT d.deal_id, d.deal, d.company_id, d.company, d.pipeline_id, d.pipeline, d.
     AS closed_from,
   CAST(CASE WHEN d.outcome IN ('won', 'lost', 'closed') THEN julianday(d.close_date) - julianday(d.created_day) END
     AS INTEGER) AS days_to_close,
-  d.probability, d.forecast_category, d.deal_type, d.lost_reason, d.next_step, d.outcome
+  d.probability, d.forecast_category, d.deal_type, d.lost_reason, d.next_step, d.outcome, ${objectOf(settings, 'deal')} AS object
 FROM (
   SELECT x.id AS deal_id, x.name AS deal,
     ${companyColumns(db, settings, source, 'deal')},
@@ -160,28 +166,44 @@ function domainIn(value: string): string {
   return `(SELECT CAST(nullif(CASE WHEN a LIKE 'www.%' THEN substr(a, 5) ELSE a END, '') AS TEXT) FROM ${host})`
 }
 
-const NUMBERS_OF_DEALS = ['meetings', 'mails', 'mails_in', 'mails_out', 'engaged_people']
-const DAYS_OF_DEALS = ['first_meeting_day', 'last_day', 'last_theirs_day', 'last_two_way_day']
+const NUMBERS = ['meetings', 'mails', 'mails_in', 'mails_out', 'engaged_people']
+const DAYS = ['first_meeting_day', 'last_day', 'last_theirs_day', 'last_two_way_day']
 
-function dealFactsView(settings: StoredSettings): string {
-  const object = literal(settings.get('crm.deal.object') ?? '')
-  return `
-SELECT d.*, ${NUMBERS_OF_DEALS.map(name => `CAST(coalesce(a.${name}, 0) AS INTEGER) AS ${name}`).join(', ')},
-  ${DAYS_OF_DEALS.map(name => `a.${name}`).join(', ')},
-  CAST(max(0, t.day_number - l.day_number) AS INTEGER) AS days_silent,
+/** SQL for live records with what happened with each of them. */
+const factsOf = (view: string, record: string, more = '', joins = ''): string => `
+SELECT d.*, ${NUMBERS.map(name => `CAST(coalesce(a.${name}, 0) AS INTEGER) AS ${name}`).join(', ')},
+  ${DAYS.map(name => `a.${name}`).join(', ')}, CAST(max(0, t.day_number - l.day_number) AS INTEGER) AS days_silent${more}
+FROM ${view} d LEFT JOIN record_activity a ON a.object = d.object AND a.record_id = d.${record}_id
+LEFT JOIN calendar l ON l.day = a.last_day LEFT JOIN calendar t ON t.day = ${TODAY}${joins}`
+
+const DEAL_FACTS = factsOf(
+  'deals',
+  'deal',
+  `,
   CAST((SELECT count(CASE WHEN v.close_date > v.before THEN 1 END) FROM (
     SELECT close_date, lag(close_date) OVER (ORDER BY from_at) AS before FROM deal_versions
     WHERE deal_id = d.deal_id) v) AS INTEGER) AS slips,
-  CAST(CASE WHEN d.outcome = 'open' AND d.close_date < t.day THEN 1 ELSE 0 END AS INTEGER) AS is_past_close_date
-FROM deals d LEFT JOIN record_activity a ON a.object = ${object} AND a.record_id = d.deal_id
-LEFT JOIN calendar l ON l.day = a.last_day LEFT JOIN calendar t ON t.day = ${TODAY}`
-}
+  CAST(CASE WHEN d.outcome = 'open' AND d.close_date < t.day THEN 1 ELSE 0 END AS INTEGER) AS is_past_close_date`,
+)
+
+const COMPANY_FACTS = factsOf(
+  'companies',
+  'company',
+  `,
+  CAST(max(0, t.day_number - w.day_number) AS INTEGER) AS days_since_two_way,
+  CAST(coalesce(o.open, 0) AS INTEGER) AS open_deals, CAST(o.amount AS REAL) AS open_amount,
+  CAST(coalesce(o.unknown, 0) AS INTEGER) AS unknown_deals`,
+  `
+LEFT JOIN calendar w ON w.day = a.last_two_way_day
+LEFT JOIN (SELECT company_id, count(iif(outcome = 'open', 1, NULL)) AS open, count(iif(outcome = 'unknown', 1, NULL)) AS unknown,
+  sum(iif(outcome = 'open', amount_reporting, NULL)) AS amount FROM deals GROUP BY company_id) o ON o.company_id = d.company_id`,
+)
 
 function companiesView(db: Sqlite, settings: StoredSettings): string {
   const { sql } = records(db, settings, 'company')
   return `
 SELECT x.id AS company_id, x.name AS company, ${domainIn('x.domain')} AS domain,
-  ${OWNER_COLUMNS}
+  ${OWNER_COLUMNS}, ${objectOf(settings, 'company')} AS object
 FROM ${sql} x
 ${OWNER_JOIN}`
 }
@@ -222,7 +244,7 @@ function contactsView(db: Sqlite, settings: StoredSettings): string {
 SELECT x.id AS contact_id, x.name AS contact, CAST(lower(x.email) AS TEXT) AS email,
   ${companyColumns(db, settings, source, 'contact')},
   ${OWNER_COLUMNS},
-  CAST(coalesce(x.opted_out, 1 - x.opted_in) AS INTEGER) AS is_opted_out
+  CAST(coalesce(x.opted_out, 1 - x.opted_in) AS INTEGER) AS is_opted_out, ${objectOf(settings, 'contact')} AS object
 FROM ${sql} x
 ${OWNER_JOIN}`
 }
