@@ -9,25 +9,21 @@
 -- which nothing says whether they are open: both may be of either quarter.
 WITH parameters AS (SELECT 'Commit' AS category),
 counted AS (
-  SELECT p.period, p.from_day, d.amount_reporting AS amount, CASE
-    WHEN d.outcome = 'won' AND k.day IS NOT NULL THEN 'won'
-    WHEN d.forecast_category IS DISTINCT FROM q.category THEN NULL
-    WHEN d.outcome = 'unknown' THEN 'unknown'
-    WHEN d.outcome = 'open' AND d.close_date IS NULL THEN 'undated'
-    WHEN d.outcome = 'open' AND k.day IS NOT NULL THEN 'committed' END AS what
+  SELECT p.period, p.from_day, k.day, d.close_date, d.amount_reporting AS amount,
+    CASE WHEN d.outcome = 'won' OR d.forecast_category = q.category THEN d.outcome END AS outcome
   FROM parameters q
   CROSS JOIN periods p
   CROSS JOIN deals d
   LEFT JOIN period_days k ON k.period = p.period AND k.day = d.close_date
   WHERE p.period IN ('last fiscal quarter', 'this fiscal quarter')
 )
-SELECT period, from_day, count(CASE WHEN what = 'won' THEN 1 END) AS won,
-  sum(CASE WHEN what = 'won' THEN amount END) AS won_amount,
-  count(CASE WHEN what = 'committed' THEN 1 END) AS committed,
-  sum(CASE WHEN what = 'committed' THEN amount END) AS committed_amount,
-  count(CASE WHEN what IN ('won', 'committed') AND amount IS NULL THEN 1 END) AS without_amount,
-  count(CASE WHEN what = 'undated' THEN 1 END) AS committed_without_date,
-  count(CASE WHEN what = 'unknown' THEN 1 END) AS outcome_unknown
+SELECT period, from_day, count(CASE WHEN outcome = 'won' THEN day END) AS won,
+  sum(CASE WHEN outcome = 'won' AND day IS NOT NULL THEN amount END) AS won_amount,
+  count(CASE WHEN outcome = 'open' THEN day END) AS committed,
+  sum(CASE WHEN outcome = 'open' AND day IS NOT NULL THEN amount END) AS committed_amount,
+  count(CASE WHEN outcome IN ('won', 'open') AND amount IS NULL THEN day END) AS without_amount,
+  count(CASE WHEN outcome = 'open' AND close_date IS NULL THEN 1 END) AS committed_without_date,
+  count(CASE WHEN outcome = 'unknown' THEN 1 END) AS outcome_unknown
 FROM counted
 GROUP BY period, from_day
 ORDER BY from_day;

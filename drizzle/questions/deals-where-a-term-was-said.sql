@@ -8,18 +8,14 @@
 -- they are open are here too: see outcome. Meetings that are withheld have no text. SQLite tells capital from small
 -- letters outside ASCII, such as Ü and ü, and the other engines do not: write _ for such a letter to find both, as in
 -- '%_bernahme%', or use parley search, which finds either.
-WITH parameters AS (SELECT '%other vendors%' AS term, 'last 365 days' AS period),
-said AS (
-  SELECT r.object, r.record_id, count(DISTINCT t.meeting_id) AS meetings, count(*) AS mentions, max(r.day) AS last_said
-  FROM parameters q
-  JOIN period_days p ON p.period = q.period
-  JOIN live_transcript_entries t ON lower(t.text) LIKE lower(q.term)
-  JOIN record_conversations r ON r.kind = 'meeting' AND r.conversation_id = t.meeting_id AND r.day = p.day
-  GROUP BY r.object, r.record_id
-)
-SELECT d.deal, d.stage, d.owner, d.amount, d.currency, d.amount_reporting, s.meetings, s.mentions, s.last_said, d.outcome,
-  d.deal_id
-FROM said s
-JOIN deals d ON d.object = s.object AND d.deal_id = s.record_id
+WITH parameters AS (SELECT '%other vendors%' AS term, 'last 365 days' AS period)
+SELECT d.deal, d.stage, d.owner, d.amount, d.currency, d.amount_reporting, count(DISTINCT t.meeting_id) AS meetings,
+  count(*) AS mentions, max(r.day) AS last_said, d.outcome, d.deal_id
+FROM parameters q
+JOIN period_days p ON p.period = q.period
+JOIN live_transcript_entries t ON lower(t.text) LIKE lower(q.term)
+JOIN record_conversations r ON r.kind = 'meeting' AND r.conversation_id = t.meeting_id AND r.day = p.day
+JOIN deals d ON d.object = r.object AND d.deal_id = r.record_id
 WHERE d.outcome IN ('open', 'unknown')
+GROUP BY d.deal, d.stage, d.owner, d.amount, d.currency, d.amount_reporting, d.outcome, d.deal_id
 ORDER BY d.amount_reporting DESC NULLS LAST, d.amount DESC NULLS LAST, d.deal, d.deal_id;

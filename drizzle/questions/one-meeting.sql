@@ -8,9 +8,7 @@ WITH parameters AS (SELECT '' AS meeting),
 chosen AS (
   SELECT m.id
   FROM parameters p
-  JOIN live_meetings m ON m.id = p.meeting OR p.meeting = ''
-  LEFT JOIN live_meeting_chapters c ON c.meeting_id = m.id AND c.position = 0
-  WHERE c.meeting_id IS NOT NULL OR p.meeting <> ''
+  JOIN live_meetings m ON m.id = p.meeting OR (p.meeting = '' AND m.id IN (SELECT meeting_id FROM live_meeting_chapters))
   ORDER BY m.start_time DESC NULLS LAST, m.id
   LIMIT 1
 ),
@@ -21,11 +19,11 @@ points AS (
   JOIN live_meeting_chapters c ON c.meeting_id = m.id
   JOIN live_meeting_chapter_items i ON i.meeting_id = c.meeting_id AND i.chapter_position = c.position
   UNION ALL
-  SELECT i.time, CASE WHEN i.completed THEN 'action, done' ELSE 'action, open' END, NULL, i.text, i.due_date, 1000000,
+  SELECT i.time, CASE WHEN i.completed THEN 'action, done' ELSE 'action, open' END, NULL, i.text, i.due_date, NULL,
     i.position
   FROM chosen m
   JOIN live_meeting_action_items i ON i.meeting_id = m.id
 )
 SELECT place, what, chapter, about, due_date
 FROM points
-ORDER BY place NULLS FIRST, chapter_position, item_position;
+ORDER BY place NULLS FIRST, chapter_position NULLS LAST, item_position;

@@ -5,18 +5,14 @@
 --
 -- Contacts who have opted out now, at any of their addresses. group_mails counts those of the e-mails that went to
 -- groups.
-WITH parameters AS (SELECT 'last 90 days' AS period),
-written AS (
-  SELECT r.contact_id, count(DISTINCT c.conversation_id) AS mails,
-    count(DISTINCT CASE WHEN c.is_group_email THEN c.conversation_id END) AS group_mails, max(c.day) AS last_day
-  FROM parameters
-  JOIN period_days p USING (period)
-  JOIN conversations c ON c.kind = 'mail' AND c.side = 'ours' AND c.day = p.day
-  JOIN conversation_people r ON r.kind = 'mail' AND r.conversation_id = c.conversation_id AND r.role <> 'FROM'
-  GROUP BY r.contact_id
-)
-SELECT k.contact, k.company, k.owner, w.mails, w.group_mails, w.last_day, k.contact_id
-FROM written w
-JOIN contacts k ON k.contact_id = w.contact_id
-WHERE k.is_opted_out
-ORDER BY w.mails DESC, k.contact_id;
+WITH parameters AS (SELECT 'last 90 days' AS period)
+SELECT k.contact, k.company, k.owner, count(DISTINCT c.conversation_id) AS mails,
+  count(DISTINCT CASE WHEN c.is_group_email THEN c.conversation_id END) AS group_mails, max(c.day) AS last_day,
+  k.contact_id
+FROM parameters
+JOIN period_days p USING (period)
+JOIN conversations c ON c.kind = 'mail' AND c.side = 'ours' AND c.day = p.day
+JOIN conversation_people r ON r.kind = c.kind AND r.conversation_id = c.conversation_id AND r.role <> 'FROM'
+JOIN contacts k ON k.contact_id = r.contact_id AND k.is_opted_out
+GROUP BY k.contact, k.company, k.owner, k.contact_id
+ORDER BY mails DESC, k.contact_id;

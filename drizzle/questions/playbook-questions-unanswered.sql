@@ -31,8 +31,8 @@ asked AS (
 )
 SELECT playbook, question, count(*) AS results, count(CASE WHEN state = 'unanswered' THEN 1 END) AS unanswered,
   count(CASE WHEN state = 'missing' THEN 1 END) AS missing,
-  round(1e2 * count(CASE WHEN state <> 'answered' THEN 1 END) / count(*), 1) AS unanswered_percent
+  round(1e2 * avg(CASE WHEN state = 'answered' THEN 0 ELSE 1 END), 1) AS unanswered_percent
 FROM asked
 GROUP BY playbook, question
-HAVING count(CASE WHEN state <> 'answered' THEN 1 END) > 0
+HAVING max(state) <> 'answered'
 ORDER BY unanswered_percent DESC, results DESC, playbook NULLS LAST, question NULLS LAST;

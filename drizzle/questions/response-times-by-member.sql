@@ -8,7 +8,9 @@
 -- without a member is for addresses of ours that no member has now.
 WITH parameters AS (SELECT 'last 90 days' AS period),
 replies AS (
-  SELECT m.id AS member_id, m.name AS member, q.work_hours AS hours
+  SELECT m.id AS member_id, m.name AS member, q.work_hours AS hours,
+    count(q.work_hours) OVER (PARTITION BY m.id) AS timed,
+    row_number() OVER (PARTITION BY m.id ORDER BY q.work_hours NULLS LAST) AS place
   FROM parameters
   JOIN period_days p USING (period)
   JOIN conversations a ON a.kind = 'mail' AND a.day = p.day
@@ -17,15 +19,10 @@ replies AS (
   JOIN parties t ON t.party_id = c.party_id AND (t.contact_id IS NOT NULL OR t.company_id IS NOT NULL)
   JOIN people s ON s.person_id = a.person_id
   LEFT JOIN live_members m ON m.id = s.member_id
-),
-placed AS (
-  SELECT replies.*, count(hours) OVER (PARTITION BY member_id) AS timed,
-    row_number() OVER (PARTITION BY member_id ORDER BY hours NULLS LAST) AS place
-  FROM replies
 )
 SELECT member, count(*) AS replies,
   round(avg(CASE WHEN 2 * place BETWEEN timed AND timed + 2 THEN hours END), 1) AS median_hours,
   round(avg(hours), 1) AS mean_hours, round(max(hours), 1) AS slowest_hours, member_id
-FROM placed
+FROM replies
 GROUP BY member, member_id
 ORDER BY replies DESC, member_id NULLS LAST;

@@ -7,24 +7,18 @@
 -- name, or another person has it too; they are in no mean.
 WITH parameters AS (SELECT 'last 90 days' AS period),
 shares AS (
-  SELECT m.id AS member_id, m.name AS member, 1e2 * max(r.speaker_ratio) AS share
+  SELECT m.id AS member_id, m.name AS member, 1e2 * max(r.speaker_ratio) AS share,
+    count(max(r.speaker_ratio)) OVER (PARTITION BY m.id) AS timed,
+    row_number() OVER (PARTITION BY m.id ORDER BY max(r.speaker_ratio) NULLS LAST) AS place
   FROM parameters
   JOIN period_days p USING (period)
-  JOIN conversations c ON c.kind = 'meeting' AND c.day = p.day
-  JOIN conversation_people r ON r.kind = 'meeting' AND r.conversation_id = c.conversation_id
-  JOIN people a ON a.person_id = r.person_id AND a.is_member_now
-  JOIN live_members m ON m.id = a.member_id
-  WHERE c.is_external
-  GROUP BY m.id, m.name, c.conversation_id
-),
-placed AS (
-  SELECT shares.*, count(share) OVER (PARTITION BY member_id) AS timed,
-    row_number() OVER (PARTITION BY member_id ORDER BY share NULLS LAST) AS place
-  FROM shares
+  JOIN conversation_people r ON r.kind = 'meeting' AND r.is_external AND r.day = p.day
+  JOIN live_members m ON m.id = r.member_id
+  GROUP BY m.id, m.name, r.conversation_id
 )
 SELECT member, count(*) AS meetings,
   round(avg(CASE WHEN 2 * place BETWEEN timed AND timed + 2 THEN share END), 1) AS median_percent,
   round(avg(share), 1) AS mean_percent, count(*) - count(share) AS without_share, member_id
-FROM placed
+FROM shares
 GROUP BY member, member_id
 ORDER BY meetings DESC, member_id;

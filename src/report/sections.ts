@@ -107,19 +107,19 @@ const OWNERS_UNKNOWN: NotePlan = {
 }
 
 const WITHHELD: NotePlan = {
-  sql: "SELECT count(*) FROM conversations c JOIN periods p ON c.day >= p.from_day AND c.day < p.to_day WHERE p.period = 'last 365 days' AND c.kind = 'meeting' AND NOT c.is_readable",
+  sql: "SELECT count(*) FROM conversations c JOIN period_days p ON p.day = c.day WHERE p.period = 'last 365 days' AND c.kind = 'meeting' AND NOT c.is_readable",
   says: count =>
     `${countText(count, 'meeting')} of the last 365 days ${isAre(count)} withheld: only attendees may read ${count === 1 ? 'it' : 'them'}.`,
 }
 
 const SIDE_UNKNOWN: NotePlan = {
-  sql: "SELECT count(*) FROM conversations c JOIN periods p ON c.day >= p.from_day AND c.day < p.to_day WHERE p.period = 'last 365 days' AND (c.kind = 'mail' OR c.is_readable) AND c.is_external IS NULL",
+  sql: "SELECT count(*) FROM conversations c JOIN period_days p ON p.day = c.day WHERE p.period = 'last 365 days' AND (c.kind = 'mail' OR c.is_readable) AND c.is_external IS NULL",
   says: count =>
     `Of ${countText(count, 'conversation')} of the last 365 days nothing says whether people of another company took part.`,
 }
 
 const BY_LEAVERS: NotePlan = {
-  sql: "SELECT count(*) FROM conversations c JOIN periods p ON c.day >= p.from_day AND c.day < p.to_day JOIN people s ON s.person_id = c.person_id WHERE p.period = 'last 90 days' AND s.side = 'ours' AND NOT coalesce(s.is_member_now, 0) AND EXISTS (SELECT 1 FROM members)",
+  sql: "SELECT count(*) FROM conversations c JOIN period_days p ON p.day = c.day JOIN people s ON s.person_id = c.person_id WHERE p.period = 'last 90 days' AND s.side = 'ours' AND NOT coalesce(s.is_member_now, 0) AND EXISTS (SELECT 1 FROM members)",
   says: count =>
     `${countText(count, 'conversation')} of the last 90 days ${count === 1 ? 'belongs' : 'belong'} to senders and owners of our side who are no members now, and ${isAre(count)} in no team.`,
 }
@@ -136,7 +136,7 @@ const UNDATED: NotePlan = {
 }
 
 const NO_CRM_LINK: NotePlan = {
-  sql: "SELECT count(CASE WHEN NOT c.is_linked THEN 1 END), count(*) FROM conversations c JOIN periods p ON c.day >= p.from_day AND c.day < p.to_day WHERE p.period = 'last 90 days' AND c.kind = 'meeting' AND c.is_external",
+  sql: "SELECT count(CASE WHEN NOT c.is_linked THEN 1 END), count(*) FROM conversations c JOIN period_days p ON p.day = c.day WHERE p.period = 'last 90 days' AND c.kind = 'meeting' AND c.is_external",
   says: (count, of) =>
     `${numberText(count)} of ${countText(of, 'meeting')} (${numberText((100 * count) / of)} %) of the last 90 days with people of other companies ${count === 1 ? 'belongs' : 'belong'} to no record of the CRM.`,
 }

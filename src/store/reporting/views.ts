@@ -180,9 +180,8 @@ const DEAL_FACTS = factsOf(
   'deals',
   'deal',
   `,
-  CAST((SELECT count(CASE WHEN v.close_date > v.before THEN 1 END) FROM (
-    SELECT close_date, lag(close_date) OVER (ORDER BY from_at) AS before FROM deal_versions
-    WHERE deal_id = d.deal_id) v) AS INTEGER) AS slips,
+  CAST((SELECT count(*) FROM deal_versions v JOIN deal_versions b ON b.deal_id = v.deal_id AND b.to_at = v.from_at
+    WHERE v.deal_id = d.deal_id AND v.close_date > b.close_date) AS INTEGER) AS slips,
   CAST(CASE WHEN d.outcome = 'open' AND d.close_date < t.day THEN 1 ELSE 0 END AS INTEGER) AS is_past_close_date`,
 )
 
