@@ -13,5 +13,5 @@ JOIN periods p USING (period)
 JOIN promises i ON i.day >= p.from_day AND i.day < p.to_day AND i.due_day < p.today
 JOIN live_meetings m ON m.id = i.meeting_id
 LEFT JOIN calendar k ON k.day = i.due_day
-WHERE i.is_completed IS NULL OR NOT i.is_completed
+WHERE NOT coalesce(i.is_completed, false)
 ORDER BY i.due_day, i.owner NULLS LAST, i.meeting_id, i.action_item_id;

@@ -15,7 +15,7 @@ SELECT p.month, m.name AS member,
 FROM parameters
 JOIN period_days p USING (period)
 JOIN conversations c ON c.day = p.day
-JOIN people a ON a.person_id = c.person_id AND a.is_member_now
+JOIN people a ON a.person_id = c.person_id
 JOIN live_members m ON m.id = a.member_id
 WHERE c.kind = 'mail' OR c.is_readable
 GROUP BY p.month, m.name, m.id

@@ -15,7 +15,7 @@ days AS (
 done AS (
   SELECT t.team_id, d.week, c.kind, c.conversation_id, c.is_external
   FROM days d
-  JOIN conversations c ON c.day = d.day AND (c.kind = 'mail' OR c.is_readable IS NULL OR c.is_readable)
+  JOIN conversations c ON c.day = d.day AND (c.kind = 'mail' OR coalesce(c.is_readable, true))
   JOIN conversation_people r ON r.kind = c.kind AND r.conversation_id = c.conversation_id
     AND r.role IN ('FROM', 'owner', 'attendee')
   JOIN live_team_members t ON t.member_id = r.member_id

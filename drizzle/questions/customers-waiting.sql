@@ -13,7 +13,7 @@ FROM parameters
 JOIN period_days p USING (period)
 JOIN mail_questions q ON q.day = p.day
 JOIN people a ON a.person_id = q.person_id
-JOIN parties t ON t.party_id = a.party_id AND (t.contact_id IS NOT NULL OR t.company_id IS NOT NULL)
+JOIN parties t ON t.party_id = a.party_id AND coalesce(t.contact_id, t.company_id) IS NOT NULL
 JOIN conversations m ON m.kind = 'mail' AND m.conversation_id = q.asked_mail_id
 LEFT JOIN companies c ON c.company_id = t.company_id
 WHERE q.side = 'theirs' AND q.answered_at IS NULL AND q.is_counted

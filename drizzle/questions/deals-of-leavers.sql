@@ -18,8 +18,7 @@ talks AS (
   JOIN parameters USING (period)
   JOIN conversation_people h ON h.kind = c.kind AND h.conversation_id = c.conversation_id
   JOIN live_members m ON m.id = h.member_id
-  WHERE d.owner_state = 'left' AND h.role IN ('FROM', 'owner', 'attendee')
-    AND (c.is_group_email IS NULL OR NOT c.is_group_email)
+  WHERE d.owner_state = 'left' AND h.role IN ('FROM', 'owner', 'attendee') AND NOT coalesce(c.is_group_email, false)
   GROUP BY d.deal_id, m.id, m.name
 )
 SELECT d.deal, d.amount, d.currency, d.amount_reporting, d.owner, t.member, coalesce(t.times, 0) AS times_in_touch,

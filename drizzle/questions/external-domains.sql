@@ -13,10 +13,9 @@ SELECT a.domain, min(a.side) AS side, min(o.company) AS company,
   count(DISTINCT r.party_id) AS people, max(r.day) AS last_day
 FROM parameters
 JOIN period_days p USING (period)
-JOIN conversation_people r ON r.kind = 'mail' AND r.day = p.day
-JOIN people a ON a.person_id = r.person_id AND a.side <> 'ours'
-LEFT JOIN (SELECT domain, min(company) AS company FROM companies GROUP BY domain) o ON o.domain = a.domain
-WHERE a.domain IS NOT NULL
+JOIN conversation_people r ON r.kind = 'mail' AND r.side <> 'ours' AND r.day = p.day
+JOIN people a ON a.person_id = r.person_id AND a.domain IS NOT NULL
+LEFT JOIN companies o ON o.domain = a.domain
 GROUP BY a.domain
 ORDER BY mails DESC, a.domain
 LIMIT 50;

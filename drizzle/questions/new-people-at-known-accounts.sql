@@ -12,7 +12,7 @@ seen AS (
   FROM conversation_people r
   JOIN conversations c ON c.kind = r.kind AND c.conversation_id = r.conversation_id
   WHERE r.side = 'theirs' AND r.company_id IS NOT NULL
-    AND (r.kind = 'meeting' OR r.role = 'FROM' OR c.is_group_email IS NULL OR NOT c.is_group_email)
+    AND (r.kind = 'meeting' OR r.role = 'FROM' OR NOT coalesce(c.is_group_email, false))
   GROUP BY r.company_id, r.party_id
 ),
 known AS (

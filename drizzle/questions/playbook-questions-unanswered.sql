@@ -17,8 +17,8 @@ results AS (
 ),
 asked AS (
   SELECT r.playbook, coalesce(q.question, t.question) AS question, CASE
-    WHEN t.answer IS NULL OR replace(replace(lower(trim(t.answer)), '.', ''), '。', '') IN ('', '-', 'n/a', 'unknown',
-      'not discussed', 'not mentioned', 'not answered', '言及なし', '不明') THEN 'unanswered' ELSE 'answered' END AS state
+    WHEN replace(replace(lower(trim(t.answer)), '.', ''), '。', '') NOT IN ('', '-', 'n/a', 'unknown',
+      'not discussed', 'not mentioned', 'not answered', '言及なし', '不明') THEN 'answered' ELSE 'unanswered' END AS state
   FROM results r
   JOIN live_talk_point_results t ON t.playbook_result_id = r.id
   LEFT JOIN live_playbook_talk_points q ON q.playbook_id = r.playbook_id AND q.id = t.talk_point_id

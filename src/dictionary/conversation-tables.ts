@@ -3,6 +3,7 @@ import {
   type ColumnDetails,
   type ColumnLine,
   column,
+  columnsOf,
   type DescribedTable,
   NEVER_NULL,
   type Recount,
@@ -33,6 +34,12 @@ const count = (about: string): ColumnLine => column('integer', about, '12', { un
 
 const flag = (about: string, nullMeaning = NEVER_NULL): ColumnLine =>
   column('boolean', about, '1', { nullMeaning })
+
+const percent = (whom: string): ColumnLine =>
+  column('real', `Share of ${whom} in the talking time.`, '60', {
+    unit: '%',
+    nullMeaning: 'No share is known.',
+  })
 
 const SIDES = ['ours', 'theirs', 'partner', 'unknown']
 const KINDS = ['mail', 'meeting']
@@ -369,6 +376,26 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
   ),
 ]
 
+const TALK_RATIOS: DescribedTable = (() => {
+  const ratios = reportView(
+    {
+      name: 'talk_ratios',
+      about:
+        'One meeting of `conversations`, and how much of the talking each side did. The percentages are of the sum of its shares, since the API states no unit for them. A speaker whose name two people have is left out.',
+      label: 'title',
+    },
+    {
+      owner: personName('Name of the owner.'),
+      speakers: column('integer', 'Speakers with a known share.', '3', { unit: 'speakers' }),
+      ours_percent: percent('us'),
+      theirs_percent: percent('them'),
+      other_percent: percent('partners, and of speakers whom no name of the meeting matches'),
+    },
+  )
+  const names = ['conversation_id', 'happened_at', 'day', 'title', 'is_external']
+  return { ...ratios, columns: [...columnsOf(PEOPLE_TABLES, 'conversations', names), ...ratios.columns] }
+})()
+
 export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
   reportView(
     {
@@ -454,6 +481,7 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       wrote_or_spoke: flag('1 for who wrote the e-mail or spoke in the meeting.'),
     },
   ),
+  TALK_RATIOS,
   reportView(
     {
       name: 'promises',

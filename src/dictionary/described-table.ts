@@ -165,3 +165,14 @@ const forReports =
 
 export const reportTable = forReports('table')
 export const reportView = forReports('view')
+
+/** The columns of a described table, all or those with these names, for a view that has them too. */
+export const columnsOf = (
+  tables: readonly DescribedTable[],
+  table: string,
+  names?: readonly string[],
+): DescribedColumn[] =>
+  tables
+    .find(({ name }) => name === table)
+    ?.columns.filter(({ name }) => names?.includes(name) ?? true)
+    .map(column => ({ ...column, onDelete: column.onDelete && 'row removed' })) ?? []

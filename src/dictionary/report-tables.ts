@@ -8,6 +8,7 @@ import {
   type ColumnDetails,
   type ColumnLine,
   column,
+  columnsOf,
   type DescribedTable,
   type Recount,
   reportTable,
@@ -379,8 +380,7 @@ const PERIOD_DAYS: DescribedTable = (() => {
       days_ago: column('integer', 'Days from it to `periods.today`.', '21', { unit: 'days' }),
     },
   )
-  const calendar = DERIVED_TABLES.find(({ name }) => name === 'calendar')
-  return { ...days, columns: [...days.columns, ...(calendar?.columns ?? [])] }
+  return { ...days, columns: [...days.columns, ...columnsOf(DERIVED_TABLES, 'calendar')] }
 })()
 
 const PERIOD_COVERAGE = reportView(
@@ -409,37 +409,11 @@ const PERIOD_COVERAGE = reportView(
   },
 )
 
-const sumOf = (about: string): ColumnLine => column('integer', about, '12', { unit: 'conversations' })
-
-const FACTS: Readonly<Record<string, ColumnLine>> = {
-  meetings: sumOf('Meetings, as in `record_activity`; 0 without any.'),
-  mails: sumOf('E-mails.'),
-  mails_in: sumOf('E-mails from them.'),
-  mails_out: sumOf('E-mails from us.'),
-  engaged_people: column(
-    'integer',
-    'Persons of theirs who wrote an e-mail or spoke in a meeting, at any time.',
-    '3',
-    { unit: 'persons' },
-  ),
-  first_meeting_day: day(
-    'Local day of the first meeting. A planned meeting is none yet.',
-    'There is none with a known time, or only planned ones.',
-  ),
-  last_day: day(
-    'Local day of the last conversation. A planned meeting is none yet.',
-    'There is none with a known time, or only planned meetings.',
-  ),
-  last_theirs_day: day('Local day on which they last wrote, or last were in a meeting.', 'They never did.'),
-  last_two_way_day: day(
-    'Local day of the last meeting of both sides, or of the last e-mail that answers the other side.',
-    'There is none.',
-  ),
-  days_silent: column('integer', 'Days from `last_day` to `periods.today`.', '21', {
-    unit: 'days',
-    nullMeaning: '`last_day` is NULL.',
-  }),
-}
+/** The columns of `record_activity` that the views with facts have. */
+const HAPPENED = [
+  ...['meetings', 'mails', 'mails_in', 'mails_out', 'engaged_people'],
+  ...['first_meeting_day', 'last_day', 'last_theirs_day', 'last_two_way_day'],
+]
 
 /** The view of live records with what happened with each of them, for questions about both. */
 const factsOf = (
@@ -453,10 +427,16 @@ const factsOf = (
       about: `One live ${label} as in \`${records}\`, with what happened with it. It takes longer than \`${records}\`, so ask it for columns that only it has.`,
       label,
     },
-    { ...FACTS, ...more },
+    {
+      days_silent: column('integer', 'Days from `last_day` to `periods.today`.', '21', {
+        unit: 'days',
+        nullMeaning: '`last_day` is NULL.',
+      }),
+      ...more,
+    },
   )
-  const view = DEAL_VIEWS.find(({ name }) => name === records)
-  return { ...facts, columns: [...(view?.columns ?? []), ...facts.columns] }
+  const happened = columnsOf(PEOPLE_TABLES, 'record_activity', HAPPENED)
+  return { ...facts, columns: [...columnsOf(DEAL_VIEWS, records), ...happened, ...facts.columns] }
 }
 
 const deals = (about: string): ColumnLine => column('integer', about, '2', { unit: 'deals' })

@@ -127,6 +127,8 @@ export const REPORT_TABLES: Readonly<Record<string, string>> = {
     'kind conversation_id day person_id party_id name side member_id contact_id company_id role is_external wrote_or_spoke speaker_ratio',
   record_people:
     'object record_id kind conversation_id day person_id party_id side contact_id role wrote_or_spoke',
+  talk_ratios:
+    'conversation_id happened_at day title is_external owner speakers ours_percent theirs_percent other_percent',
   promises:
     'meeting_id action_item_id promise day due_day is_completed is_overdue person_id owner member_id owner_state',
   playbook_answers:

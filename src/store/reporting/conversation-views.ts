@@ -25,6 +25,10 @@ const workHoursTo = (instant: string) => `(SELECT d.work_hours_before
     + coalesce(max(0, julianday(min(d.work_to, n.instant)) - julianday(d.work_from)) * 24, 0)
   FROM (SELECT ${instant} AS instant) n JOIN calendar d ON d.day = ${localDay('n.instant')})`
 
+/** SQL for the share of these sides in the talking time of a meeting. */
+const shareOf = (sides: string) =>
+  `CAST(100.0 * sum(CASE WHEN r.side IN (${sides}) THEN r.speaker_ratio ELSE 0 END) / nullif(sum(r.speaker_ratio), 0) AS REAL)`
+
 const WITHOUT_SIGN = "iif(a.answer GLOB '-*', substr(a.answer, 2), a.answer)"
 const NUMBER_IN_ANSWER = `CASE WHEN ${WITHOUT_SIGN} GLOB '[0-9]*' AND ${WITHOUT_SIGN} NOT GLOB '*[^0-9.]*'
     AND a.answer NOT GLOB '*.*.*' THEN a.answer END`
@@ -59,6 +63,13 @@ SELECT r.object, r.record_id, c.kind, c.conversation_id, c.day, h.person_id, h.p
   ${ROLE_NAME} AS role, CAST(x.has_said AS INTEGER) AS wrote_or_spoke
 FROM record_activity r JOIN _record_conversations p ON p.record = r._id JOIN conversations c ON c._id = p.conversation
 JOIN _conversation_people x ON x.conversation = p.conversation JOIN people h ON h._id = x.person`,
+  talk_ratios: `
+SELECT c.conversation_id, c.happened_at, c.day, c.title, c.is_external, o.name AS owner,
+  CAST(count(r.speaker_ratio) AS INTEGER) AS speakers, ${shareOf("'ours'")} AS ours_percent,
+  ${shareOf("'theirs'")} AS theirs_percent, ${shareOf("'partner', 'unknown'")} AS other_percent
+FROM conversations c LEFT JOIN people o ON o.person_id = c.person_id
+LEFT JOIN conversation_people r ON r.kind = 'meeting' AND r.conversation_id = c.conversation_id
+WHERE c.kind = 'meeting' GROUP BY c._id`,
   promises: `
 SELECT i.meeting_id, i.id AS action_item_id, i.text AS promise, c.day, i.due_date AS due_day, i.completed AS is_completed,
   CAST(CASE WHEN i.completed IS NOT NULL AND i.completed = 0 AND i.due_date < ${TODAY} THEN 1 ELSE 0 END AS INTEGER) AS is_overdue,

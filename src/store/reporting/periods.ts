@@ -84,10 +84,9 @@ SELECT p.period, CAST(p.today_number - c.day_number AS INTEGER) AS days_ago, c.*
 FROM periods p JOIN calendar c ON c.day >= p.from_day AND c.day < p.to_day`
 
 /**
- * Which resources are complete in which period. A period is complete when all of it was read to its end after it was
- * over, and nothing that belongs to it is still to be read. Once the first read is over and everything that was read is
- * later than an instant, `sync.since` leaves out the rest. It leaves out details of meetings as it leaves out
- * activities. A meeting whose detail was not read may have no time yet: it may belong to any period.
+ * A period is complete when all of it was read to its end after it was over, and nothing that belongs to it is still to
+ * be read. `sync.since` leaves out what is earlier than all that was read, once the first read is over: of meetings what
+ * it leaves out of activities. A meeting whose detail was not read may have no time yet: it may belong to any period.
  */
 export const PERIOD_COVERAGE = `
 WITH asked AS (
@@ -120,7 +119,7 @@ placed AS (
     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS read_to
   FROM parts
 )
-SELECT CAST(period AS TEXT) AS period, CAST(resource AS TEXT) AS resource, CAST(CASE
+SELECT period, resource, CAST(CASE
     WHEN state = 'unavailable' THEN 'not offered by this workspace'
     WHEN max(to_at) = utc_from OR max(from_at > coalesce(read_to, utc_from)) THEN 'no: not all of it was asked for'
     WHEN count(listed_at) < count(*) THEN 'no: not yet read to its end'

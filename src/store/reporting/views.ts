@@ -52,14 +52,10 @@ function records(
   const columns = values.map(([name, value]) => `${value} AS ${quote(name)}`)
   const live = source?.live ?? 'crm_records t WHERE 0'
   return {
-    sql: `(SELECT t.id, t.created_at AS stored_created_at, ${columns.join(', ')} FROM ${live})`,
+    sql: `(SELECT t.id, CAST(${literal(chosen['object'] ?? '')} AS TEXT) AS object, t.created_at AS stored_created_at, ${columns.join(', ')} FROM ${live})`,
     source,
   }
 }
-
-/** SQL for the object whose records these are. */
-const objectOf = (settings: StoredSettings, role: RoleObject): string =>
-  `CAST(${literal(settings.get(`crm.${role}.object`) ?? '')} AS TEXT)`
 
 /** SQL for the name of a record that an id points at; NULL when it is not known. */
 function nameOf(
@@ -135,9 +131,9 @@ SELECT d.deal_id, d.deal, d.company_id, d.company, d.pipeline_id, d.pipeline, d.
     AS closed_from,
   CAST(CASE WHEN d.outcome IN ('won', 'lost', 'closed') THEN julianday(d.close_date) - julianday(d.created_day) END
     AS INTEGER) AS days_to_close,
-  d.probability, d.forecast_category, d.deal_type, d.lost_reason, d.next_step, d.outcome, ${objectOf(settings, 'deal')} AS object
+  d.probability, d.forecast_category, d.deal_type, d.lost_reason, d.next_step, d.outcome, d.object
 FROM (
-  SELECT x.id AS deal_id, x.name AS deal,
+  SELECT x.id AS deal_id, x.name AS deal, x.object,
     ${companyColumns(db, settings, source, 'deal')},
     ${deal.pipeline_id} AS pipeline_id, p.pipeline, CAST(coalesce(p.kind, 'sales') AS TEXT) AS pipeline_kind,
     ${deal.stage_id} AS stage_id, ${deal.stage} AS stage, s.position AS stage_position,
@@ -202,7 +198,7 @@ function companiesView(db: Sqlite, settings: StoredSettings): string {
   const { sql } = records(db, settings, 'company')
   return `
 SELECT x.id AS company_id, x.name AS company, ${domainIn('x.domain')} AS domain,
-  ${OWNER_COLUMNS}, ${objectOf(settings, 'company')} AS object
+  ${OWNER_COLUMNS}, x.object
 FROM ${sql} x
 ${OWNER_JOIN}`
 }
@@ -243,7 +239,7 @@ function contactsView(db: Sqlite, settings: StoredSettings): string {
 SELECT x.id AS contact_id, x.name AS contact, CAST(lower(x.email) AS TEXT) AS email,
   ${companyColumns(db, settings, source, 'contact')},
   ${OWNER_COLUMNS},
-  CAST(coalesce(x.opted_out, 1 - x.opted_in) AS INTEGER) AS is_opted_out, ${objectOf(settings, 'contact')} AS object
+  CAST(coalesce(x.opted_out, 1 - x.opted_in) AS INTEGER) AS is_opted_out, x.object
 FROM ${sql} x
 ${OWNER_JOIN}`
 }
