@@ -192,17 +192,7 @@ function problemList(message: string): readonly string[] {
 }
 
 /** What the other checks and the next step need to know from the database. */
-interface DatabaseFacts {
-  /** The warehouse's identity; undefined when it cannot be read. */
-  identity: string | undefined
-  /** The names of the targets that have had a complete publication. */
-  published: ReadonlySet<string>
-  /** How many requests were sent today; 0 without a daily ceiling; undefined when the number cannot be read. */
-  usedToday: number | undefined
-  writer: RunningWriter | undefined
-  /** How fast the API allows requests, as the last backfill or daemon found out. */
-  learned: LearnedRate | undefined
-}
+type DatabaseFacts = ReturnType<typeof runMachineChecks>
 
 const NOTHING_KNOWN: DatabaseFacts = {
   identity: undefined,
@@ -212,11 +202,7 @@ const NOTHING_KNOWN: DatabaseFacts = {
   learned: undefined,
 }
 
-function runMachineChecks(
-  { api, database }: LoadedSettings['settings'],
-  version: string,
-  add: Add,
-): DatabaseFacts {
+function runMachineChecks({ api, database }: LoadedSettings['settings'], version: string, add: Add) {
   const { engines }: { engines: { node: string } } = JSON.parse(
     readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
   )
@@ -236,9 +222,13 @@ function runMachineChecks(
   try {
     for (const finding of checkMachine(context)) add(finding)
     return {
+      /** The warehouse's identity; undefined when it cannot be read. */
       identity: stored(context, db => readMeta(db, META.identity)),
-      published: stored(context, publishedTargets) ?? new Set(),
+      /** The names of the targets that have had a complete publication. */
+      published: stored(context, publishedTargets) ?? new Set<string>(),
+      /** How fast the API allows requests, as the last backfill or daemon found out. */
       learned: stored(context, db => readNote<LearnedRate>(key => readMeta(db, key), META.learnedRate)),
+      /** How many requests were sent today; 0 without a daily ceiling; undefined when the number cannot be read. */
       usedToday: api.maxRequestsPerDay === undefined ? 0 : usedToday(context, add),
       writer: looked.openError ? undefined : runningWriter(context),
     }

@@ -19,9 +19,10 @@ import {
   type ManifestResource,
   type ManifestTable,
   manifestTable,
+  type TargetFile,
 } from './manifest.ts'
 import { createRowCounter, type TableProgress } from './partitions.ts'
-import { exportTable, type TableOutcome } from './table-export.ts'
+import { exportTable } from './table-export.ts'
 import { EXPORT_FOLDER, type Target } from './target.ts'
 import { targetError } from './target-folder.ts'
 
@@ -47,29 +48,8 @@ export interface ExportOptions {
   onProgress(progress: TableProgress): void
 }
 
-export interface ExportSummary {
-  exported_at: string
-  /** The value for the whole warehouse; null while history is loading. */
-  complete_as_of: string | null
-  /** The same as a sentence, with the resources that it is about and what `sync.since` leaves out. */
-  completeness: string
-  /** As in the manifest. */
-  purged_at: string | null
-  tables: readonly TableSummary[]
-  files_removed: number
-}
-
-export interface TableSummary {
-  table: string
-  /** The next three numbers count the whole table. */
-  rows: number
-  bytes: number
-  files: number
-  /** The last three numbers count what this export wrote. */
-  files_written: number
-  rows_written: number
-  bytes_written: number
-}
+export type ExportSummary = Awaited<ReturnType<typeof exportInstant>>
+export type TableSummary = ReturnType<typeof summaryOf>
 
 /**
  * @throws StopError (exit status 64) for an unknown table or a part of another warehouse's export, 73 when something
@@ -101,7 +81,7 @@ export async function atOneInstant<Result>(db: Sqlite, work: () => Promise<Resul
   }
 }
 
-async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
+async function exportInstant(options: ExportOptions) {
   const { db, target, clock } = options
   const exportedAt = isoInstant(clock.now())
   const resources = readStatus(db).map(
@@ -120,7 +100,8 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
   if (before && isPartial(options) && !isExportOf(before, warehouse)) throw otherWarehouseError(target)
   const earlier = before?.tables ?? []
   const stale: string[] = []
-  const written: (readonly [ManifestTable, TableOutcome])[] = []
+  const current: ManifestTable[] = []
+  const summaries: TableSummary[] = []
   const work = {
     ...options,
     createdBy: `parley ${options.version}`,
@@ -134,7 +115,9 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
       ...outcome.untouched.map(file => ({ ...file, exported_at: earlierExportedAt(earlier, file.path) })),
       ...[...outcome.verified, ...outcome.written].map(file => ({ ...file, exported_at: exportedAt })),
     ].toSorted((one, other) => (one.path < other.path ? -1 : 1))
-    written.push([manifestTable(table, files, { exported_at: exportedAt, resources }), outcome])
+    const entry = manifestTable(table, files, { exported_at: exportedAt, resources })
+    current.push(entry)
+    summaries.push(summaryOf(entry, outcome.written))
     stale.push(...outcome.stale)
   }
   if (!options.tables) stale.push(...filesOfUnknownTables(target, all))
@@ -148,12 +131,7 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
     exported_at: exportedAt,
     purged_at: purgedAtOf(options, before),
     resources,
-    tables: mergedTables(
-      all,
-      earlier,
-      written.map(([table]) => table),
-      options.tables !== undefined,
-    ),
+    tables: mergedTables(all, earlier, current, options.tables !== undefined),
   }
   const isWhole = all.every(({ name }) => manifest.tables.some(({ table }) => table === name))
   target.writeText(VIEWS_SCRIPT, duckdbViews(manifest.tables, isWhole ? dealViews(db) : []))
@@ -161,10 +139,12 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
   for (const file of stale) target.remove(file)
   return {
     exported_at: exportedAt,
+    /** The value for the whole warehouse; null while history is loading. */
     complete_as_of: completeness.complete_as_of,
+    /** The same as a sentence, with the resources that it is about and what `sync.since` leaves out. */
     completeness: completeSentence(completeness),
     purged_at: manifest.purged_at,
-    tables: written.map(([table, outcome]) => summaryOf(table, outcome)),
+    tables: summaries,
     files_removed: stale.length,
   }
 }
@@ -226,7 +206,8 @@ function mergedTables(
   )
 }
 
-function summaryOf(table: ManifestTable, { written }: TableOutcome): TableSummary {
+/** The whole table, then what this export wrote of it. */
+function summaryOf(table: ManifestTable, written: readonly TargetFile[]) {
   const sum = (of: 'rows' | 'bytes') => written.reduce((total, file) => total + file[of], 0)
   return {
     table: table.table,

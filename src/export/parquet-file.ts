@@ -5,7 +5,7 @@ import { ByteWriter, type ColumnSource, ParquetWriter } from 'hyparquet-writer'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import type { StoredCell } from '../store/database/sqlite-types.ts'
 import { type ExportTable, sourcesOf } from './export-tables.ts'
-import { createFingerprint, MARK_KEY, type Mark, markText } from './fingerprint.ts'
+import { createFingerprint, MARK_KEY, markText } from './fingerprint.ts'
 import {
   type ExportKind,
   PARQUET_TYPES,
@@ -13,15 +13,6 @@ import {
   type ParquetType,
   parquetSchema,
 } from './parquet-types.ts'
-import type { Sink } from './partitions.ts'
-
-export interface WrittenFile extends Mark {
-  bytes: number
-  /** Of the file's bytes, in hex. */
-  sha256: string
-  /** By column, in the order of the table: how many cells are NULL in the file. */
-  nulls: readonly number[]
-}
 
 /** The checksum that is noted about a file: 32 hexadecimal digits. */
 export const fileChecksum = (sha256: string): string => sha256.slice(0, 32)
@@ -61,7 +52,7 @@ export function createParquetFile({
   createdBy,
   types = PARQUET_TYPES,
   fieldIds,
-}: ParquetFileOptions): Omit<Sink<WrittenFile>, 'abandon'> {
+}: ParquetFileOptions) {
   const { columns } = table
   const sources = sourcesOf(columns)
   const read = columns.map(column => ({
@@ -101,7 +92,7 @@ export function createParquetFile({
   })
 
   return {
-    add(cells) {
+    add(cells: readonly StoredCell[]) {
       fingerprint.add(cells)
       for (const [index, { name, place, convert, mayMisfit }] of read.entries()) {
         const cell = cells[place] ?? null
@@ -119,7 +110,14 @@ export function createParquetFile({
       const mark = fingerprint.finish()
       kvMetadata.push({ key: MARK_KEY, value: markText({ ...mark, folder: table.folder }) })
       writer.finish()
-      return { ...mark, bytes: bytes.offset, sha256: digest(), nulls }
+      return {
+        ...mark,
+        bytes: bytes.offset,
+        /** Of the file's bytes, in hex. */
+        sha256: digest(),
+        /** By column, in the order of the table: how many cells are NULL in the file. */
+        nulls,
+      }
     },
   }
 }

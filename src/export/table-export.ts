@@ -19,18 +19,8 @@ export interface TableWork extends PartitionReading {
   full: boolean
 }
 
-/** The files of a table. */
-export interface TableOutcome {
-  written: readonly TargetFile[]
-  /** Those that compared equal. */
-  verified: readonly TargetFile[]
-  /** Those of earlier months, which were not checked. */
-  untouched: readonly TargetFile[]
-  /** Paths of files that are no longer part of the table. They are removed after the manifest is written. */
-  stale: readonly string[]
-}
-
-export async function exportTable(work: TableWork, table: ExportTable): Promise<TableOutcome> {
+/** @returns the files of the table */
+export async function exportTable(work: TableWork, table: ExportTable) {
   const { target, full, signal } = work
   // Signals only arrive between two turns of the event loop.
   await nextTurn()
@@ -56,7 +46,15 @@ export async function exportTable(work: TableWork, table: ExportTable): Promise<
     }
   }
   const current = new Set([...verified, ...written].map(({ path }) => path))
-  return { written, verified, untouched, stale: [...before.keys()].filter(path => !current.has(path)) }
+  return {
+    written,
+    /** Those that compared equal. */
+    verified,
+    /** Those of earlier months, which were not checked. */
+    untouched,
+    /** Paths of files that are no longer part of the table. They are removed after the manifest is written. */
+    stale: [...before.keys()].filter(path => !current.has(path)),
+  }
 }
 
 interface TableRead extends TableWork {
