@@ -1,6 +1,7 @@
 import { sizeText } from '../base/size-text.ts'
-import type { PublicationReport, ResourceReport, StatusReport } from '../store/status/report.ts'
-import { countText, durationText } from '../terminal/wording.ts'
+import { wholeNumber } from '../base/whole-number.ts'
+import type { PublicationReport, RateReport, ResourceReport, StatusReport } from '../store/status/report.ts'
+import { countText, durationText, rateText, relativeTime } from '../terminal/wording.ts'
 import type { ProblemKind } from './problems.ts'
 
 /** Texts that the status page, `parley status` and the problems share. Pure. */
@@ -35,4 +36,18 @@ export function shownReason(
   { api }: Pick<StatusReport, 'api'>,
 ): string | null {
   return state === 'backfilling' || (state === 'on hold' && api !== null) ? null : reason
+}
+
+/** What the API allows, as parley has learned it from refusals. */
+export function rateSentence(rate: RateReport | null, now: number): string {
+  if (rate === null) return 'The rate limit of the API is not known yet.'
+  const { requests_per_second: speed, concurrency, limited_by: limit, learned_at: at } = rate
+  if (limit === null) return 'The API has shown no limit for all requests so far.'
+  const allows = {
+    rate: `about ${rateText(speed)} requests/s`,
+    concurrency: `${wholeNumber(concurrency)} requests at once`,
+    both: `about ${rateText(speed)} requests/s, ${wholeNumber(concurrency)} at once`,
+  }[limit]
+  const age = at === null ? '' : `, measured ${relativeTime(at, now)}`
+  return `The API throttles requests (429). It allows ${allows}${age}.`
 }

@@ -4,21 +4,15 @@ import { resourceNamed } from '../../catalog/catalog.ts'
 import { verdictSentences } from '../../health/check.ts'
 import { problemsOf } from '../../health/problems.ts'
 import { problemVerdict } from '../../health/verdict.ts'
-import { fileSizesText, publishedText, shownReason } from '../../health/wording.ts'
+import { fileSizesText, publishedText, rateSentence, shownReason } from '../../health/wording.ts'
 import type { WriterState } from '../../store/status/processes.ts'
-import {
-  isLeftOut,
-  type RateReport,
-  type ResourceReport,
-  type StatusReport,
-} from '../../store/status/report.ts'
+import { isLeftOut, type ResourceReport, type StatusReport } from '../../store/status/report.ts'
 import type { LagReport } from '../../store/sync/arrivals.ts'
 import { fitTable, indentedNote, type RankedColumn, type TableColumn, table } from '../../terminal/table.ts'
 import {
   clockText,
   dueText,
   durationText,
-  rateText,
   relativeTime,
   wholeSecondsText,
   wrapText,
@@ -213,17 +207,4 @@ function snapshotSentences({ snapshot }: StatusReport, now: number): string[] {
 function publicationSentences({ publication }: StatusReport): string[] {
   if (publication === null) return []
   return [`Published to ${publication.target}: ${publishedText(publication)}.`]
-}
-
-function rateSentence(rate: RateReport | null, now: number): string {
-  if (rate === null) return 'The rate limit of the API is not known yet.'
-  const { requests_per_second: speed, concurrency, limited_by: limit, learned_at: at } = rate
-  if (limit === null) return 'The API has shown no limit for all requests so far.'
-  const allows = {
-    rate: `about ${rateText(speed)} requests/s`,
-    concurrency: `${wholeNumber(concurrency)} requests at once`,
-    both: `about ${rateText(speed)} requests/s, ${wholeNumber(concurrency)} at once`,
-  }[limit]
-  const age = at === null ? '' : `, measured ${relativeTime(at, now)}`
-  return `The API throttles requests (429). It allows ${allows}${age}.`
 }

@@ -32,7 +32,7 @@ export function statusPageHtml(view: PageView): string {
     problemsSection(problems, Date.parse(at)),
     resourcesSection(report, overview.runs, at),
     coverageSection(overview.coverage),
-    trafficSection(overview.traffic, report.learned_rate),
+    trafficSection(overview.traffic, report.learned_rate, Date.parse(at)),
     todaySection(report, overview),
     fileSection(view),
     html`<footer id="footer">All times are in UTC. Names, counts and times only.<noscript> Reload the page to update it.</noscript></footer>`,

@@ -1,4 +1,5 @@
 import { wholeNumber } from '../../base/whole-number.ts'
+import { rateSentence } from '../../health/wording.ts'
 import type { TrafficHistory, TrafficSpan } from '../../store/status/overview.ts'
 import type { RateReport } from '../../store/status/report.ts'
 import { rateText } from '../../terminal/wording.ts'
@@ -20,23 +21,14 @@ const PERIODS: readonly Period[] = [
   { name: 'week', label: 'Last week', begin: '1 week ago', unit: 'two hours', minutes: 120 },
 ]
 
-export function trafficSection(traffic: TrafficHistory, rate: RateReport | null): Html {
+export function trafficSection(traffic: TrafficHistory, rate: RateReport | null, now: number): Html {
   return html`<section id="traffic" aria-labelledby="traffic-title">
 <h2 id="traffic-title">Requests</h2>
-<p>${limitSentence(rate)}</p>
+<p>${rateSentence(rate, now)}</p>
 <div class="charts">
 ${PERIODS.map(period => chart(period, traffic[period.name]))}</div>
 <p class="legend"><span><svg viewBox="0 0 9 9" width="11" height="11" aria-hidden="true"><path class="bar" d="M2 0h5v9h-5z"/></svg> requests per minute</span> <span><svg viewBox="0 0 9 9" width="11" height="11" aria-hidden="true"><path class="limit" d="M0 4h9v1h-9z"/></svg> learned limit, where it is in the picture</span> <span><svg viewBox="0 0 9 9" width="11" height="11" aria-hidden="true"><path class="refused" d="M0 0h9l-4.5 9z"/></svg> refused as too many, or failed</span> <span><svg viewBox="0 0 9 9" width="11" height="11" aria-hidden="true"><path class="idle" d="M0 7h9v2h-9z"/></svg> parley did not run</span></p>
 </section>`
-}
-
-function limitSentence(rate: RateReport | null): string {
-  if (rate === null) return 'No limit of the API is known yet.'
-  const { requests_per_second: perSecond, concurrency, limited_by: by } = rate
-  const pace = `parley sends up to ${rateText(perSecond)} requests per second, ${concurrency} at once`
-  return by === null
-    ? `${pace}; the API has refused none of them.`
-    : `${pace}, as learned from refusals of the API.`
 }
 
 function trafficSummary(spans: readonly TrafficSpan[]): string {
