@@ -1,19 +1,14 @@
-import { wholeNumber } from '../../base/whole-number.ts'
 import type { DriftedField, Overview } from '../../store/status/overview.ts'
 import type { ResourceReport, StatusReport } from '../../store/status/report.ts'
 import { countText, durationText } from '../../terminal/wording.ts'
 import { type Html, html } from './html.ts'
-import { countCell, foreign, instantText } from './wording.ts'
+import { countCell, foreign } from './wording.ts'
 
 export function todaySection({ resources }: StatusReport, { today, drift }: Overview): Html {
-  const held = resources.filter(({ deletions_held_since: since }) => since !== null)
   const late = resources.filter(({ arrival_lag: lag }) => lag !== null)
-  const rejected = resources.filter(row => row.rejected > 0)
   return html`<section id="today" aria-labelledby="today-title">
 <h2 id="today-title">Today</h2>
 ${writtenTable(today)}
-${held.length > 0 && html`<h3>Deletions held back</h3><ul>${held.map(heldItem)}</ul>`}
-${rejected.length > 0 && rejectedList(rejected)}
 ${late.length > 0 && lagTable(late)}
 ${drift.length > 0 && driftList(drift)}
 </section>`
@@ -30,16 +25,6 @@ function writtenTable(today: Overview['today']): Html {
     day => html`<tr><th scope="row">${day.resource}${countCell(day.rows_new)}${countCell(day.rows_changed)}${countCell(day.rows_deleted)}</tr>
 `,
   )}</tbody></table></div>`
-}
-
-function heldItem({ resource, deletions_held_since: since }: ResourceReport): Html {
-  return html`<li>${resource} since ${instantText(since)}</li>`
-}
-
-function rejectedList(rejected: readonly ResourceReport[]): Html {
-  return html`<h3>Items that could not be stored</h3>
-<ul>${rejected.map(row => html`<li>${row.resource}: ${wholeNumber(row.rejected)}</li>`)}</ul>
-<p>Each has a row in <code>sync_rejects</code> with its reason, until it is stored.</p>`
 }
 
 /** How late rows appeared after their event time. */
