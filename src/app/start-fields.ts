@@ -2,20 +2,18 @@ import type { LogFields } from '../base/log.ts'
 import type { ApiSettings } from '../config/load-settings.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../declare/resource-names.ts'
 
-export interface ProcessStart {
-  version: string
-  pid: number
-  settings: ApiSettings
-  resources: readonly ResourceName[]
-}
-
 /** The fields of the first log line of a backfill or daemon. */
 export function startFields({
   version,
   pid,
   settings: { api, database },
   resources,
-}: ProcessStart): LogFields {
+}: {
+  version: string
+  pid: number
+  settings: ApiSettings
+  resources: readonly ResourceName[]
+}): LogFields {
   return {
     version,
     pid,

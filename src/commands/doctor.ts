@@ -65,16 +65,11 @@ export const doctorCommand: CommandDefinition<DoctorOptions> = {
       : NOTHING_KNOWN
     if (loaded) {
       const { proxies, api } = loaded.settings
-      for (const finding of routeFindings(proxies, context.env, api.baseUrl)) report.add(finding)
-      for (const finding of statusServerFindings(loaded.settings.http)) report.add(finding)
-      const publishing = {
-        settings: loaded.settings,
-        identity,
-        published,
-        clock: systemClock(),
-        signal: context.signal,
-      }
-      for (const finding of await publishingFindings(publishing)) report.add(finding)
+      report.add(...routeFindings(proxies, context.env, api.baseUrl))
+      report.add(...statusServerFindings(loaded.settings.http))
+      const publishing = { settings: loaded.settings, identity, published }
+      const { signal } = context
+      report.add(...(await publishingFindings({ ...publishing, clock: systemClock(), signal })))
       if (usedToday === undefined) report.add(findingsOf('API').note(DAY_UNKNOWN))
       else {
         const limits = { usedToday, initial: learned }
@@ -95,8 +90,7 @@ async function checkData(
   const { db, openError } = openForChecks(path)
   const line = findingsOf('database')
   try {
-    if (openError)
-      for (const finding of databaseFile({ database: path, db, openError }, line)) report.add(finding)
+    if (openError) report.add(...databaseFile({ database: path, db, openError }, line))
     else if (!db || isEmpty(db))
       report.add(
         line.wrong(
@@ -151,7 +145,7 @@ function stepDuring({ pid, recorded, isAtWork }: RunningWriter, flag: string): s
   return `${who} writes the warehouse: wait until it ends; ${status} its progress.`
 }
 
-type Add = (finding: Finding) => void
+type Add = (...findings: readonly Finding[]) => void
 
 interface SettingsForChecks {
   /** Complete settings for the API checks; undefined when they are wrong. */
@@ -170,7 +164,7 @@ function checkSettings(
   try {
     const loaded = loadSettings({ ...request, requireApi: true })
     add(line.ok(loaded.file ?? 'from the environment, flags and defaults (no settings file)'))
-    for (const warning of loaded.warnings) add(line.warning(warning))
+    add(...loaded.warnings.map(warning => line.warning(warning)))
     return { loaded, settings: loaded.settings }
   } catch (error) {
     if (!(error instanceof StopError)) throw error
@@ -296,12 +290,14 @@ function createReport({ stdout, env }: CommandContext, json: boolean) {
   const hints = new Set<string>()
   const colour = hasColours(stdout, env)
   return {
-    add(finding: Finding) {
-      findings.push(finding)
+    add(...added: readonly Finding[]) {
+      findings.push(...added)
       if (json) return
-      const { hint = '' } = finding
-      stdout.write(findingText(finding, hints.has(hint) ? '' : hint, colour))
-      hints.add(hint)
+      for (const finding of added) {
+        const { hint = '' } = finding
+        stdout.write(findingText(finding, hints.has(hint) ? '' : hint, colour))
+        hints.add(hint)
+      }
     },
     end(next: string, again = 'Fix the problems as suggested, then run parley doctor again.'): ExitStatus {
       const met = findings.flatMap(({ status }) => status ?? [])

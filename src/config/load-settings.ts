@@ -483,7 +483,7 @@ function readCandidate(
       return undefined
     }
     if (!isWinner || !isRead(key, within)) return undefined
-    content = readSecretFile({ path: value, source, key, by }, within, found)
+    content = readSecretFile(key, { path: value, source, by }, within, found)
     place = `${value} (${source})`
     if (content === undefined) return undefined
   }
@@ -509,17 +509,10 @@ function readCandidate(
 const isRead = (key: SettingKey, { requireApi, secrets = [] }: SettingsRequest): boolean =>
   requireApi || secrets.includes(key)
 
-interface SecretFile {
-  path: string
-  /** The source of the path. */
-  source: string
-  /** The setting whose value is in the file. */
-  key: SettingKey
-  by: SettingSource['by']
-}
-
+/** @param key the setting whose value is in the file */
 function readSecretFile(
-  { path, source, key, by }: SecretFile,
+  key: SettingKey,
+  { path, source, by }: Pick<Candidate, 'source' | 'by'> & { path: string },
   { cwd }: KindContext,
   found: SettingFindings,
 ): string | undefined {
