@@ -176,14 +176,10 @@ function recordId(item: unknown): string | undefined {
   return typeof item === 'string' ? undefined : keyOf(item, ['id'])
 }
 
-const MOST_DOUBLINGS = 6
-
 function askNext(context: EngineContext, work: ItemWork, askAgainMs: number | undefined): void {
   const { store } = context
   const { task, id } = work
-  // If replicas of the API disagree, each answer may deny another association. So the waits double.
-  const waits = 2 ** Math.min(task.attempts, MOST_DOUBLINGS)
-  if (askAgainMs !== undefined) recheckAfter(context, work, askAgainMs * waits)
+  if (askAgainMs !== undefined) recheckAfter(context, work, askAgainMs)
   // A reject is resolved by the next answer for the same record.
   else if (work.hasRejects || isPlanned(store, id, directionOf(task.scope))) readAgain(context, work, WEEK_MS)
   else store.tasks.remove(task)
