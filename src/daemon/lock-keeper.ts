@@ -3,24 +3,21 @@ import type { ApiSettings } from '../config/load-settings.ts'
 import { resolvedPath } from '../store/disk/location.ts'
 import { type HeldLock, lockDatabase } from '../store/file/lock.ts'
 
-/** Holds the lock of one database, also between sessions. */
-export interface LockKeeper {
-  /**
-   * Takes this database's lock unless this process holds it.
-   * @throws StopError (exit status 75) when another process holds it
-   */
-  on(database: ApiSettings['database']): HeldLock
-  release(): void
-}
+export type LockKeeper = ReturnType<typeof createLockKeeper>
 
-export function createLockKeeper(clock: Clock): LockKeeper {
+/** Holds the lock of one database, also between sessions. */
+export function createLockKeeper(clock: Clock) {
   let held: { path: string; lock: HeldLock } | undefined
   const release = () => {
     held?.lock.release()
     held = undefined
   }
   return {
-    on(database) {
+    /**
+     * Takes this database's lock unless this process holds it.
+     * @throws StopError (exit status 75) when another process holds it
+     */
+    on(database: ApiSettings['database']): HeldLock {
       const path = resolvedPath(database.path)
       if (held?.path !== path || !held.lock.isCurrent()) {
         release()

@@ -58,15 +58,8 @@ async function sleepUntil(clock: Clock, dueAt: () => number, signal: AbortSignal
     await clock.sleep(Math.min(waitMs, LOOK_MS), signal)
 }
 
-interface PublicationPlan {
-  dueAt(): number
-  end(attempt: PublicationAttempt): void
-  /** Stores what `parley status` shows. @param runningSince null while nothing is published */
-  note(runningSince: string | null): Promise<void>
-}
-
 /** The plan also knows attempts of this session that a full disk keeps out of the database. */
-function createPlan({ store, clock }: PublicationDuty, every: Recurrence, target: string): PublicationPlan {
+function createPlan({ store, clock }: PublicationDuty, every: Recurrence, target: string) {
   const { last: newest, failures } = readPublications(store.db, target)
   const earlier = readNote<PublishingNote>(store.state.meta, META.publishing)
   const now = clock.now()
@@ -82,7 +75,7 @@ function createPlan({ store, clock }: PublicationDuty, every: Recurrence, target
   const dueAt = () => nextPublication(every, last, clock.now())
   return {
     dueAt,
-    end({ publication, started_at: from, finished_at: at }) {
+    end({ publication, started_at: from, finished_at: at }: PublicationAttempt) {
       if (publication === null) {
         last = { ...last, failures: last.failures + 1, failedAt: Date.parse(at) }
         return
@@ -90,7 +83,8 @@ function createPlan({ store, clock }: PublicationDuty, every: Recurrence, target
       last = { completeFrom: Date.parse(from), failures: 0, failedAt: 0 }
       lateAt = lateAfter(every, Date.parse(from))
     },
-    note: runningSince =>
+    /** Stores what `parley status` shows. @param runningSince null while nothing is published */
+    note: (runningSince: string | null) =>
       write(store, () => {
         const due = runningSince === null ? isoInstant(dueAt()) : null
         const note: PublishingNote = {

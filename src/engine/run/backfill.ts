@@ -18,15 +18,7 @@ import { recordMinutes } from './minute-recorder.ts'
 import { recordOutcome, settle, suspectAgain } from './round-end.ts'
 import { type ChosenResources, chooseResources } from './sources.ts'
 
-/** Reads the chosen resources once completely, or the rest of an interrupted backfill. */
-export interface Backfill {
-  run(): Promise<BackfillResult>
-  progress(): BackfillProgress
-  /** The result of a run that is over, also of one that an error ended; undefined before. */
-  result(): BackfillResult | undefined
-  /** The server's clock, in ms since the epoch; undefined before the first answer. */
-  serverTime(): number | undefined
-}
+export type Backfill = ReturnType<typeof createBackfill>
 
 export interface BackfillProgress extends SchedulerProgress {
   /** True once the first requests may be sent. */
@@ -70,7 +62,8 @@ export interface BackfillDeps extends EngineDeps {
   giveUpMs: number
 }
 
-export function createBackfill(deps: BackfillDeps): Backfill {
+/** Reads the chosen resources once completely, or the rest of an interrupted backfill. */
+export function createBackfill(deps: BackfillDeps) {
   const { store, clock, log, options, stopNew, pollMs } = deps
   const chosen = chooseResources(deps.resources)
   const { resources, sourcesOf } = chosen
@@ -128,7 +121,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
   }
 
   return {
-    progress: () => ({
+    progress: (): BackfillProgress => ({
       ...(scheduler?.progress ?? noProgress()),
       begun: scheduler !== undefined,
       confirmingUntil: scheduler && confirmingUntil(),
@@ -139,9 +132,11 @@ export function createBackfill(deps: BackfillDeps): Backfill {
         isUnread: isUnread(context, name),
       })),
     }),
+    /** The result of a run that is over, also of one that an error ended; undefined before. */
     result: () => result,
+    /** The server's clock, in ms since the epoch; undefined before the first answer. */
     serverTime: context.server.nowIfKnown,
-    async run() {
+    async run(): Promise<BackfillResult> {
       const { runs, continuedFrom } = await begin(context, chosen, deps.governor.state().ratePerSecond)
       scheduler = createScheduler({
         ...deps,

@@ -7,7 +7,7 @@ import type { EngineDeps } from '../context/engine-options.ts'
 import { growingBackoff } from '../context/feed-waits.ts'
 import { scaled } from '../context/intervals.ts'
 import type { Job, Lane } from '../context/job.ts'
-import { type Backlog, backlogNow, nextDueMs } from '../due/due.ts'
+import { backlogNow, nextDueMs } from '../due/due.ts'
 import { createSchedule } from '../due/due-times.ts'
 import { adoptLateness, noteLateness } from '../due/lateness.ts'
 import { wantList } from '../due/wants.ts'
@@ -19,22 +19,7 @@ import { recordMinutes } from './minute-recorder.ts'
 import { createOpenRuns } from './open-runs.ts'
 import { chooseResources } from './sources.ts'
 
-/**
- * One session of the daemon: everything from the settings to the scheduler is built once and runs until it is stopped
- * or fails. Checkpoints and tasks are in the database, so the next session or process continues where this one stopped.
- */
-export interface Session {
-  /** Resolves when `stopNew` is aborted and the requests in flight have ended. @throws the StopError that ended it */
-  run(): Promise<void>
-  progress(): SchedulerProgress
-  /** The server's clock, in ms since the epoch. */
-  serverNow(): number
-  /** As `serverNow`, but undefined before the first answer. */
-  serverTime(): number | undefined
-  backlog(): Backlog
-  /** Makes these lists and keys due at once. Keys without a scope are read in the lane `head`. */
-  readFirst(reads: UrgentReads): Promise<void>
-}
+export type Session = ReturnType<typeof createSession>
 
 export interface UrgentReads {
   /** `resource.feed` */
@@ -66,7 +51,11 @@ const UNAVAILABLE_MS = 0.75 * DAY_MS
 /** The first wait of an unavailable feed that was available before. */
 const REFUSED_MS = MINUTE_MS
 
-export function createSession(deps: SessionDeps): Session {
+/**
+ * One session of the daemon: everything from the settings to the scheduler is built once and runs until it is stopped
+ * or fails. Checkpoints and tasks are in the database, so the next session or process continues where this one stopped.
+ */
+export function createSession(deps: SessionDeps) {
   const { store, clock, options, observer } = deps
   const chosen = chooseResources(deps.resources)
   const { resources, sourcesOf } = chosen
@@ -141,11 +130,15 @@ export function createSession(deps: SessionDeps): Session {
   }
 
   return {
-    progress: () => scheduler?.progress ?? noProgress(),
+    progress: (): SchedulerProgress => scheduler?.progress ?? noProgress(),
+    /** The server's clock, in ms since the epoch. */
     serverNow: context.server.now,
+    /** As `serverNow`, but undefined before the first answer. */
     serverTime: context.server.nowIfKnown,
     backlog: () => backlogNow(context, resources),
-    readFirst: reads => store.transaction(() => demand(context, reads)),
+    /** Makes these lists and keys due at once. Keys without a scope are read in the lane `head`. */
+    readFirst: (reads: UrgentReads) => store.transaction(() => demand(context, reads)),
+    /** Resolves when `stopNew` is aborted and the requests in flight have ended. @throws the StopError that ended it */
     async run() {
       await store.transaction(prepare)
       const running = createScheduler({

@@ -9,33 +9,13 @@ import type { EngineDeps } from '../context/engine-options.ts'
 import type { EndlessWork, Source } from '../context/job.ts'
 import { createRequestAttempts } from '../requests/attempts.ts'
 import { createReachability } from '../requests/reachability.ts'
-import { noProgress, type SchedulerProgress } from '../requests/request-counts.ts'
+import { noProgress } from '../requests/request-counts.ts'
 import { createRouteSlots } from '../requests/route-slots.ts'
 import { createLanes } from './lanes.ts'
 import { createSteps } from './steps.ts'
 import { createWaiting } from './waiting.ts'
 
-/**
- * Chooses which job's request is sent next. It waits for a permit first and chooses the job then, so no job waits in a
- * queue ahead of a more urgent one. Lanes share the requests; what a lane does not use goes to the others.
- *
- * When no request is sent, the scheduler waits for one of these, in this order (steps.ts):
- * 1. the API, or answers in flight or not yet stored (next-step.ts);
- * 2. a permit of the governor (`nextPermit`);
- * 3. the end of another program's transaction (`store.waitUntilFree`);
- * 4. work (`waitForWork`, due/due.ts).
- * Waits outside a run are in the list in src/README.md.
- */
-export interface Scheduler {
-  /**
-   * Runs until no source has work left or the scheduler is stopped. May be called again when there is more work.
-   * @throws the StopError that ended it
-   */
-  run(): Promise<void>
-  /** Ends the run with this error. */
-  stop(error: unknown): void
-  readonly progress: SchedulerProgress
-}
+export type Scheduler = ReturnType<typeof createScheduler>
 
 export interface SchedulerDeps
   extends Pick<EngineDeps, 'client' | 'governor' | 'random' | 'saveLearned' | 'stopNew' | 'cancel'> {
@@ -62,7 +42,18 @@ export interface AccessBefore {
   wasLost: boolean
 }
 
-export function createScheduler(deps: SchedulerDeps): Scheduler {
+/**
+ * Chooses which job's request is sent next. It waits for a permit first and chooses the job then, so no job waits in a
+ * queue ahead of a more urgent one. Lanes share the requests; what a lane does not use goes to the others.
+ *
+ * When no request is sent, the scheduler waits for one of these, in this order (steps.ts):
+ * 1. the API, or answers in flight or not yet stored (next-step.ts);
+ * 2. a permit of the governor (`nextPermit`);
+ * 3. the end of another program's transaction (`store.waitUntilFree`);
+ * 4. work (`waitForWork`, due/due.ts).
+ * Waits outside a run are in the list in src/README.md.
+ */
+export function createScheduler(deps: SchedulerDeps) {
   const { context, governor, sources, endless, stopNew } = deps
   const { clock, store } = context
   const progress = noProgress()
@@ -141,7 +132,12 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
 
   return {
     progress,
+    /** Ends the run with this error. */
     stop,
+    /**
+     * Runs until no source has work left or the scheduler is stopped. May be called again when there is more work.
+     * @throws the StopError that ended it
+     */
     async run() {
       lanes.askAll()
       reachability.begin()
