@@ -13,12 +13,11 @@ days AS (
   JOIN period_days p USING (period)
 ),
 done AS (
-  SELECT t.team_id, d.week, c.kind, c.conversation_id, c.is_external
+  SELECT t.team_id, d.week, r.kind, r.conversation_id, r.is_external
   FROM days d
-  JOIN conversations c ON c.day = d.day AND (c.kind = 'mail' OR coalesce(c.is_readable, true))
-  JOIN conversation_people r ON r.kind = c.kind AND r.conversation_id = c.conversation_id
-    AND r.role IN ('FROM', 'owner', 'attendee')
+  JOIN conversation_people r ON r.day = d.day AND r.role IN ('FROM', 'owner', 'attendee')
   JOIN live_team_members t ON t.member_id = r.member_id
+  WHERE r.kind = 'mail' OR coalesce(r.is_readable, true)
 )
 SELECT t.name AS team, w.week,
   count(DISTINCT CASE WHEN d.is_external AND d.kind = 'mail' THEN d.conversation_id END) AS mails,

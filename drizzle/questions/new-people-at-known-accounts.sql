@@ -8,23 +8,16 @@
 -- new address is not new. contact_id is NULL for persons whom the CRM does not have.
 WITH parameters AS (SELECT 'last 30 days' AS period),
 seen AS (
-  SELECT r.company_id, r.party_id, min(r.day) AS first_day
+  SELECT r.company_id, r.party_id, min(r.day) AS first_day, min(min(r.day)) OVER (PARTITION BY r.company_id) AS known_since
   FROM conversation_people r
-  JOIN conversations c ON c.kind = r.kind AND c.conversation_id = r.conversation_id
   WHERE r.side = 'theirs' AND r.company_id IS NOT NULL
-    AND (r.kind = 'meeting' OR r.role = 'FROM' OR NOT coalesce(c.is_group_email, false))
+    AND (r.kind = 'meeting' OR r.role = 'FROM' OR NOT coalesce(r.is_group_email, false))
   GROUP BY r.company_id, r.party_id
-),
-known AS (
-  SELECT company_id, min(first_day) AS since
-  FROM seen
-  GROUP BY company_id
 )
 SELECT s.first_day, t.name, c.company, c.owner, t.contact_id, s.party_id, s.company_id
 FROM parameters
 JOIN periods p USING (period)
-JOIN known k ON k.since < p.from_day
-JOIN seen s ON s.company_id = k.company_id AND s.first_day >= p.from_day AND s.first_day < p.to_day
+JOIN seen s ON s.known_since < p.from_day AND s.first_day >= p.from_day AND s.first_day < p.to_day
 JOIN parties t ON t.party_id = s.party_id
 JOIN companies c ON c.company_id = s.company_id
 ORDER BY s.first_day DESC, s.company_id, s.party_id;

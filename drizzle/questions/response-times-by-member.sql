@@ -15,8 +15,7 @@ replies AS (
   JOIN period_days p USING (period)
   JOIN conversations a ON a.kind = 'mail' AND a.day = p.day
   JOIN mail_questions q ON q.answered_mail_id = a.conversation_id AND q.side = 'theirs' AND q.is_counted
-  JOIN people c ON c.person_id = q.person_id
-  JOIN parties t ON t.party_id = c.party_id AND coalesce(t.contact_id, t.company_id) IS NOT NULL
+    AND coalesce(q.contact_id, q.company_id) IS NOT NULL
   JOIN people s ON s.person_id = a.person_id
   LEFT JOIN live_members m ON m.id = s.member_id
 )

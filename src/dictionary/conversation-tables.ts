@@ -32,8 +32,22 @@ const day = (about: string, nullMeaning: string): ColumnLine => column('date', a
 
 const count = (about: string): ColumnLine => column('integer', about, '12', { unit: 'conversations' })
 
+const COUNTED = {
+  meetings: 'Meetings',
+  mails: 'E-mails',
+  mails_in: 'E-mails from them',
+  mails_out: 'E-mails from us',
+}
+
+const counts = (ending: string, end: string) =>
+  Object.fromEntries(
+    Object.entries(COUNTED).map(([name, about]) => [`${name}${ending}`, count(`${about}${end}`)]),
+  )
+
 const flag = (about: string, nullMeaning = NEVER_NULL): ColumnLine =>
   column('boolean', about, '1', { nullMeaning })
+
+const AS_IN_CONVERSATIONS = flag('As in `conversations`.', 'As in `conversations`.')
 
 const percent = (whom: string): ColumnLine =>
   column('real', `Share of ${whom} in the talking time.`, '60', {
@@ -342,14 +356,9 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
     {
       _id: NUMBER,
       ...RECORD,
+      ...counts('', '.'),
       meetings: count('Meetings, planned ones included.'),
-      mails: count('E-mails.'),
-      mails_in: count('E-mails from them.'),
-      mails_out: count('E-mails from us.'),
-      meetings_without_derived: count('Meetings, but those that are only `derived`.'),
-      mails_without_derived: count('E-mails, but those that are only `derived`.'),
-      mails_in_without_derived: count('E-mails from them, but those that are only `derived`.'),
-      mails_out_without_derived: count('E-mails from us, but those that are only `derived`.'),
+      ...counts('_without_derived', ', but those that are only `derived`.'),
       engaged_people: column(
         'integer',
         'Persons of theirs who wrote an e-mail or spoke in a meeting, the `derived` ones included.',
@@ -451,7 +460,9 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
         'attendee',
         { values: ROLES },
       ),
-      is_external: flag('As in `conversations`.', 'As in `conversations`.'),
+      is_external: AS_IN_CONVERSATIONS,
+      is_group_email: AS_IN_CONVERSATIONS,
+      is_readable: AS_IN_CONVERSATIONS,
       wrote_or_spoke: flag(
         '1 for who wrote the e-mail or spoke in the meeting. Being invited is no evidence of having been there.',
       ),
@@ -564,6 +575,9 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       }),
       day: day('Local day on which it was asked.', NO_TIME),
       person_id: person('Who asked (`people.person_id`).'),
+      name: personName('Name of the person.'),
+      contact_id: contact('The contact, as in `parties`.', 'The person is no contact.'),
+      company_id: company('Company of the person, as in `parties`.', 'It is not known.'),
       side: text('Side of who asked: `ours` or `theirs`.', 'theirs', { values: ['ours', 'theirs'] }),
       hours: column(
         'real',

@@ -410,10 +410,10 @@ const PERIOD_COVERAGE = reportView(
 )
 
 /** The columns of `record_activity` that the views with facts have. */
-const HAPPENED = [
-  ...['meetings', 'mails', 'mails_in', 'mails_out', 'engaged_people'],
-  ...['first_meeting_day', 'last_day', 'last_theirs_day', 'last_two_way_day'],
-]
+export const HAPPENED = {
+  numbers: ['meetings', 'mails', 'mails_in', 'mails_out', 'engaged_people'],
+  days: ['first_meeting_day', 'last_day', 'last_theirs_day', 'last_two_way_day'],
+}
 
 /** The view of live records with what happened with each of them, for questions about both. */
 const factsOf = (
@@ -435,7 +435,7 @@ const factsOf = (
       ...more,
     },
   )
-  const happened = columnsOf(PEOPLE_TABLES, 'record_activity', HAPPENED)
+  const happened = columnsOf(PEOPLE_TABLES, 'record_activity', Object.values(HAPPENED).flat())
   return { ...facts, columns: [...columnsOf(DEAL_VIEWS, records), ...happened, ...facts.columns] }
 }
 

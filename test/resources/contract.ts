@@ -124,7 +124,7 @@ export const REPORT_TABLES: Readonly<Record<string, string>> = {
   record_conversations: 'object record_id kind conversation_id day how',
   conversation_threads: 'conversation_id thread_id',
   conversation_people:
-    'kind conversation_id day person_id party_id name side member_id contact_id company_id role is_external wrote_or_spoke speaker_ratio',
+    'kind conversation_id day person_id party_id name side member_id contact_id company_id role is_external is_group_email is_readable wrote_or_spoke speaker_ratio',
   record_people:
     'object record_id kind conversation_id day person_id party_id side contact_id role wrote_or_spoke',
   talk_ratios:
@@ -134,7 +134,7 @@ export const REPORT_TABLES: Readonly<Record<string, string>> = {
   playbook_answers:
     'meeting_id playbook_result_id answer_id playbook question answer answer_number day person_id member_id',
   mail_questions:
-    'asked_mail_id thread_id asked_at last_asked_at answered_mail_id answered_at day person_id side hours work_hours is_counted',
+    'asked_mail_id thread_id asked_at last_asked_at answered_mail_id answered_at day person_id name contact_id company_id side hours work_hours is_counted',
   report_settings: 'name value is_guessed why',
   report_settings_changes: 'name changed_at old_value new_value why',
   member_versions: 'member_id from_at to_at name email is_member',

@@ -44,15 +44,17 @@ WHERE k._deleted_at IS NULL AND k.mail_id IS NOT NULL AND k.thread_id <> ''`,
 SELECT a.conversation_id AS asked_mail_id,
   CAST((SELECT m.thread_id FROM messages m WHERE m.header_message_id = a.conversation_id) AS TEXT) AS thread_id,
   a.happened_at AS asked_at, l.happened_at AS last_asked_at,
-  r.conversation_id AS answered_mail_id, r.happened_at AS answered_at, a.day, a.person_id, a.side,
+  r.conversation_id AS answered_mail_id, r.happened_at AS answered_at, a.day, a.person_id, h.name, t.contact_id, t.company_id, a.side,
   CAST(round(max(0, julianday(coalesce(r.happened_at, ${AS_OF})) - julianday(a.happened_at)) * 24, 4) AS REAL) AS hours,
   CAST(round(coalesce(q.work_hours, max(0, ${workHoursTo(AS_OF)} - ${workHoursTo('a.happened_at')})), 4) AS REAL) AS work_hours,
   CAST(q.is_counted AS INTEGER) AS is_counted
 FROM _mail_questions q JOIN conversations a ON a._id = q.asked JOIN conversations l ON l._id = q.last_asked
-LEFT JOIN conversations r ON r._id = q.answered`,
+LEFT JOIN conversations r ON r._id = q.answered
+LEFT JOIN people h ON h.person_id = a.person_id LEFT JOIN parties t ON t.party_id = h.party_id`,
   conversation_people: `
 SELECT c.kind, c.conversation_id, c.day, p.person_id, p.party_id, CAST(coalesce(p.name, s.speaker_name) AS TEXT) AS name,
   CAST(coalesce(p.side, 'unknown') AS TEXT) AS side, p.member_id, p.contact_id, t.company_id, ${ROLE_NAME} AS role, c.is_external,
+  c.is_group_email, c.is_readable,
   CAST(CASE WHEN x.person > 0 THEN x.has_said ELSE s.speaker_ratio > 0 END AS INTEGER) AS wrote_or_spoke,
   CAST(CASE WHEN x.person > 0 THEN ${SPEAKER_RATIO} ELSE s.speaker_ratio END AS REAL) AS speaker_ratio
 FROM _conversation_people x JOIN conversations c ON c._id = x.conversation LEFT JOIN people p ON p._id = x.person

@@ -1,4 +1,5 @@
 import type { RoleObject } from '../../config/crm-roles.ts'
+import { HAPPENED } from '../../dictionary/report-tables.ts'
 import { NAME_FIELDS } from '../crm/sql.ts'
 import { literal, quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
@@ -162,13 +163,10 @@ function domainIn(value: string): string {
   return `(SELECT CAST(nullif(CASE WHEN a LIKE 'www.%' THEN substr(a, 5) ELSE a END, '') AS TEXT) FROM ${host})`
 }
 
-const NUMBERS = ['meetings', 'mails', 'mails_in', 'mails_out', 'engaged_people']
-const DAYS = ['first_meeting_day', 'last_day', 'last_theirs_day', 'last_two_way_day']
-
 /** SQL for live records with what happened with each of them. */
 const factsOf = (view: string, record: string, more = '', joins = ''): string => `
-SELECT d.*, ${NUMBERS.map(name => `CAST(coalesce(a.${name}, 0) AS INTEGER) AS ${name}`).join(', ')},
-  ${DAYS.map(name => `a.${name}`).join(', ')}, CAST(max(0, t.day_number - l.day_number) AS INTEGER) AS days_silent${more}
+SELECT d.*, ${HAPPENED.numbers.map(name => `CAST(coalesce(a.${name}, 0) AS INTEGER) AS ${name}`).join(', ')},
+  ${HAPPENED.days.map(name => `a.${name}`).join(', ')}, CAST(max(0, t.day_number - l.day_number) AS INTEGER) AS days_silent${more}
 FROM ${view} d LEFT JOIN record_activity a ON a.object = d.object AND a.record_id = d.${record}_id
 LEFT JOIN calendar l ON l.day = a.last_day LEFT JOIN calendar t ON t.day = ${TODAY}${joins}`
 
