@@ -15,15 +15,18 @@ starters AS (
   JOIN live_members m ON m.id = a.member_id
   WHERE p.day_number - q.leave_out >=
     (SELECT min(k.day_number) FROM parties o JOIN calendar k ON k.day = o.first_seen_day)
+),
+done AS (
+  SELECT DISTINCT s.member_id, r.kind, r.conversation_id, k.day_number - s.day_number AS days
+  FROM starters s
+  JOIN conversation_people r ON r.member_id = s.member_id AND r.role IN ('FROM', 'owner', 'attendee') AND r.is_external
+  JOIN calendar k ON k.day = r.day
 )
-SELECT s.member, s.first_day, s.days_here,
-  count(DISTINCT CASE WHEN k.day_number - s.day_number < 30 THEN r.conversation_id END) AS days_1_to_30,
-  count(DISTINCT CASE WHEN k.day_number - s.day_number BETWEEN 30 AND 59 THEN r.conversation_id END) AS days_31_to_60,
-  count(DISTINCT CASE WHEN k.day_number - s.day_number BETWEEN 60 AND 89 THEN r.conversation_id END) AS days_61_to_90,
-  count(DISTINCT CASE WHEN k.day_number - s.day_number < 90 AND r.kind = 'meeting' THEN r.conversation_id END) AS meetings,
-  s.member_id
+SELECT s.member, s.first_day, s.days_here, count(CASE WHEN d.days < 30 THEN 1 END) AS days_1_to_30,
+  count(CASE WHEN d.days BETWEEN 30 AND 59 THEN 1 END) AS days_31_to_60,
+  count(CASE WHEN d.days BETWEEN 60 AND 89 THEN 1 END) AS days_61_to_90,
+  count(CASE WHEN d.days < 90 AND d.kind = 'meeting' THEN 1 END) AS meetings, s.member_id
 FROM starters s
-LEFT JOIN conversation_people r ON r.member_id = s.member_id AND r.role IN ('FROM', 'owner', 'attendee') AND r.is_external
-LEFT JOIN calendar k ON k.day = r.day
+LEFT JOIN done d ON d.member_id = s.member_id
 GROUP BY s.member, s.first_day, s.days_here, s.member_id
 ORDER BY s.first_day DESC, s.member_id;

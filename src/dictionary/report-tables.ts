@@ -372,8 +372,7 @@ const PERIOD_DAYS: DescribedTable = (() => {
     {
       name: 'period_days',
       onDelete: null,
-      about:
-        'One day of one named period of `periods`, with the columns of `calendar`: join it by `day`, instead of comparing with the first and the last day.',
+      about: 'One day of one named period of `periods`, with the columns of `calendar`. Join it by `day`.',
     },
     {
       period: column('text', 'Name of the period.', 'last quarter', { isKey: true }),
@@ -388,7 +387,7 @@ const PERIOD_COVERAGE = reportView(
     name: 'period_coverage',
     onDelete: null,
     about:
-      'One resource in one named period of `periods`: whether all of it was read. Items that the API does not have ready yet, such as the summary of a meeting, do not count as missing.',
+      'One resource in one named period of `periods`: whether all of it was read. Items that the API does not have ready yet are not missing.',
   },
   {
     period: key('Name of the period.', 'last month'),
