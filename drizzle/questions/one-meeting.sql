@@ -8,7 +8,8 @@ WITH parameters AS (SELECT '' AS meeting),
 chosen AS (
   SELECT m.id
   FROM parameters p
-  JOIN live_meetings m ON m.id = p.meeting OR (p.meeting = '' AND m.id IN (SELECT meeting_id FROM live_meeting_chapters))
+  JOIN live_meetings m ON m.id = p.meeting OR p.meeting = ''
+  WHERE p.meeting <> '' OR m.id IN (SELECT meeting_id FROM live_meeting_chapters)
   ORDER BY m.start_time DESC NULLS LAST, m.id
   LIMIT 1
 ),
