@@ -29,6 +29,8 @@ import {
  *   since the last pause. The next plateau lies between the two. After a burst the mean is the limit. A burst ends after
  *   few requests, so the plateau is the closer to the refused rate the more were accepted.
  * - If lower rates are refused as often, the refusals have nothing to do with the rate (`stray-refusals.ts`).
+ * - A server that refused for some seconds, whatever the rate, looks like a very low limit. So while the rate is far below
+ *   the one that was accepted before the first refusal, it doubles after a few requests, until it is refused (`Comeback`).
  */
 
 export interface RateState {
@@ -49,6 +51,8 @@ export interface RateState {
   readonly soughtAt: number
   /** The requests since the last pause. A span with too few of them goes on after the next pause. */
   readonly span: RateSpan
+  /** When a request was accepted for the first time. */
+  readonly since: number | undefined
   /** When a request was last accepted. */
   readonly acceptedAt: number | undefined
   /** When the current pause started; undefined once a request is accepted again. */
@@ -57,6 +61,15 @@ export interface RateState {
   readonly refusedSpans: readonly RefusedSpan[]
   /** Set as long as there are refusals that have nothing to do with the rate. */
   readonly stray: StrayRefusals | undefined
+  /** Set from the first refusal until the rate is near what was accepted before, or was refused on its way there. */
+  readonly comeback: Comeback | undefined
+}
+
+interface Comeback {
+  /** Requests per second that were accepted before the first refusal. */
+  readonly to: number
+  /** The plateau before the last doubling, to which a refusal leads back. */
+  readonly from: Pick<RateState, 'plateau' | 'sure'> | undefined
 }
 
 interface RateSpan {
@@ -97,6 +110,10 @@ const CAUTION = 0.1
 const MOST_DROP = 0.25
 /** The rate was reached if it held requests back for at least this share of the span. */
 const MIN_HELD_SHARE = 0.6
+/** A comeback doubles the rate after this number of accepted requests. */
+const COMEBACK_ACCEPTED = 4
+/** Requests that were accepted in a shorter time may have been a burst. */
+const SHORTEST_PROOF_MS = 60_000
 /** How often the search chooses a new rate. */
 const SEEK_EVERY_MS = 200
 /** The search ends after more refused requests than this. Several may be refused at once. */
@@ -125,10 +142,12 @@ export function startRate({ rate, limited, bounds }: FirstRate): RateState {
     search: limited ? undefined : NEW_SEARCH,
     soughtAt: Number.NEGATIVE_INFINITY,
     span: EMPTY_SPAN,
+    since: undefined,
     acceptedAt: undefined,
     refusedAt: undefined,
     refusedSpans: [],
     stray: undefined,
+    comeback: undefined,
   }
 }
 
@@ -170,13 +189,25 @@ export function rateAfterAcceptance(
     activeMs: state.span.activeMs + stepMs,
     heldMs: state.span.heldMs + (waitedFor === 'pace' ? stepMs : 0),
   }
-  const counted = { ...state, span, acceptedAt: at }
+  const counted = { ...state, span, since: state.since ?? at, acceptedAt: at }
   if (state.refusedAt !== undefined) return afterPause(counted, at - state.refusedAt)
   if (!state.limited)
     return mayGrow ? { ...counted, rate: inBounds(state.bounds, rate * OPENING_GROWTH) } : counted
   if (state.search)
     return at - state.soughtAt < SEEK_EVERY_MS ? counted : afterSearchStep(counted, state.search)
-  return { ...counted, rate: curve(counted) }
+  return afterDoubling(counted) ?? { ...counted, rate: curve(counted) }
+}
+
+/** The state at twice the plateau, if a comeback is due. */
+function afterDoubling(state: RateState): RateState | undefined {
+  const { comeback, plateau, sure, span } = state
+  if (comeback === undefined || span.accepted < COMEBACK_ACCEPTED) return undefined
+  if (plateau >= comeback.to) return { ...state, comeback: undefined, rate: curve(state) }
+  const from = { plateau, sure }
+  return withPlateau(
+    { ...state, sure: false, comeback: { ...comeback, from } },
+    Math.min(2 * plateau, comeback.to),
+  )
 }
 
 export function afterRefusal(state: RateState, at: number): RateState {
@@ -188,7 +219,9 @@ export function afterRefusal(state: RateState, at: number): RateState {
   const sought = search && nextRateStep(search)?.rate
   // The rate is lowered by `CAUTION`, so that the first requests after the pause are not refused as well.
   const rate = inBounds(state.bounds, sought ?? plateau * (1 - CAUTION))
-  return { ...state, rate, limited: true, plateau, search, span, refusedAt: at }
+  const provenMs = Math.max(SHORTEST_PROOF_MS, at - (state.since ?? at))
+  const comeback = state.limited ? state.comeback : { to: (1000 * span.accepted) / provenMs, from: undefined }
+  return { ...state, rate, limited: true, plateau, search, span, refusedAt: at, comeback }
 }
 
 function afterSearchStep(state: RateState, before: RateSearch): RateState {
@@ -221,6 +254,9 @@ function afterPause(state: RateState, pausedMs: number): RateState {
     const longer = { ...span, activeMs: span.activeMs + pausedMs, heldMs: 0 }
     return afterSearchStep({ ...state, span: longer, refusedAt: undefined }, search)
   }
+  const { comeback } = state
+  if (comeback?.from)
+    return withPlateau({ ...state, sure: comeback.from.sure, comeback: undefined }, comeback.from.plateau)
   const mean = meanRate(span, pausedMs)
   const refusedSpans = refusedSpansAfter(state, { mean, pausedMs })
   const best = spanToReturnTo(refusedSpans)
