@@ -3,7 +3,12 @@ import type { Log } from '../base/log.ts'
 import type { Recurrence } from '../config/kinds.ts'
 import type { Environment } from '../config/load-settings.ts'
 import { attemptOf, removalFailure } from '../publish/attempt.ts'
-import { type LastAttempts, lateAfter, nextPublication } from '../publish/publication-times.ts'
+import {
+  type LastAttempts,
+  lateAfter,
+  latestLateAfter,
+  nextPublication,
+} from '../publish/publication-times.ts'
 import type { PublishOutcome } from '../publish/publish-once.ts'
 import { type PublishProcess, runPublishProcess } from '../publish/publish-process.ts'
 import { type PublishTarget, parseTarget, type TargetSettings, targetName } from '../publish/storage/open.ts'
@@ -86,6 +91,7 @@ function createPlan({ store, clock }: PublicationDuty, every: Recurrence, target
     /** Stores what `parley status` shows. @param runningSince null while nothing is published */
     note: (runningSince: string | null) =>
       write(store, () => {
+        lateAt = Math.min(lateAt, latestLateAfter(every, clock.now()))
         const due = runningSince === null ? isoInstant(dueAt()) : null
         const note: PublishingNote = {
           target,

@@ -17,15 +17,16 @@ const FIRST_RETRY_MS = 30 * SECOND_MS
 const LONGEST_RETRY_MS = HOUR_MS
 
 /**
- * The first publication, and one that was missed, is due at once. A `completeFrom` or `failedAt` in the future counts
- * as `now`.
+ * The first publication, and one that was missed, is due at once. So is the one after a last attempt in the future: it
+ * was recorded under a wrong clock.
  */
 export function nextPublication(every: Recurrence, last: LastAttempts, now: number): number {
   const { completeFrom, failures, failedAt } = last
-  const regular = completeFrom === undefined ? now : regularAfter(every, Math.min(completeFrom, now))
+  const from = failures === 0 ? completeFrom : failedAt
+  if (from === undefined || from > now) return now
+  const regular = regularAfter(every, from)
   if (failures === 0) return regular
-  const from = Math.min(failedAt, now)
-  const mostMs = Math.min(LONGEST_RETRY_MS, regularAfter(every, from) - from)
+  const mostMs = Math.min(LONGEST_RETRY_MS, regular - from)
   return from + longestBackoffMs({ firstMs: Math.min(FIRST_RETRY_MS, mostMs), mostMs }, failures)
 }
 
@@ -37,6 +38,11 @@ const MOST_GRACE_MS = HOUR_MS
 export function lateAfter(every: Recurrence, from: number): number {
   const due = regularAfter(every, from)
   return due + Math.min(Math.max(due - from, LEAST_GRACE_MS), MOST_GRACE_MS)
+}
+
+/** No `lateAfter` of a start up to `now` is later. One that is comes from a start under a wrong clock. */
+export function latestLateAfter(every: Recurrence, now: number): number {
+  return regularAfter(every, now) + MOST_GRACE_MS
 }
 
 function regularAfter(every: Recurrence, from: number): number {

@@ -29,9 +29,11 @@ async function dutyWith(publish: Partial<Settings['publish']>, program = PROGRAM
   const stream = { write: (text: string) => lines.push(JSON.parse(text)) }
   const log = await createLog({ level: 'info', stream })
   const even = virtualClock(NOW)
+  let setBy = 0
   let sleepers = 0
   const clock: VirtualClock = {
     ...even,
+    now: () => even.now() + setBy,
     async sleep(ms, signal) {
       sleepers += 1
       await even.sleep(ms, signal)
@@ -56,6 +58,9 @@ async function dutyWith(publish: Partial<Settings['publish']>, program = PROGRAM
   return {
     store,
     lines,
+    setClock(to: number) {
+      setBy = to - even.now()
+    },
     report: () => readStatusReport({ path: store.path, now: clock.now(), db: store.db }).publication,
     rows: () => store.all('SELECT * FROM sync_publications ORDER BY id'),
     /** Moves the clock by a time once the duty waits, and returns once it waits again. */
@@ -124,6 +129,37 @@ test('a target that refuses is a warning, is tried again after growing waits, an
   while (rows().length < 9) await advance(MINUTE)
   expect(report()).toMatchObject({ is_late: false, last: { publication: 1 }, failing: null })
   expect(lines.at(-1)).toMatchObject({ level: 'info', msg: 'The warehouse was published', target })
+})
+
+test.each<[string, Settings['publish']['every']]>([
+  ['an interval', { by: 'interval', ms: 15_000 }],
+  ['the calendar', { by: 'calendar', pattern: '0 * * * *' }],
+])('a daemon whose clock is set back publishes by %s of the new time', async (_, every) => {
+  const target = join(emptyFolder(), 'lake')
+  const { start, advance, setClock, rows, report } = await dutyWith({ target, every })
+  void start()
+  await advance(0)
+  setClock(NOW - 365 * 24 * 60 * MINUTE)
+  await advance(MINUTE)
+  expect(rows()).toMatchObject([
+    { publication: 1 },
+    { publication: 2, started_at: expect.stringMatching(/^2025-03-04T10:31:/) },
+  ])
+  expect(report()).toMatchObject({ is_late: false, last: { publication: 2 }, failing: null })
+  expect(report()?.late_at).toMatch(/^2025-03-04T1/)
+})
+
+test('a target that fails after the clock was set back is tried again, and becomes late by the new time', async () => {
+  const target = join(emptyFolder(), 'lake')
+  const { start, advance, setClock, rows, report } = await dutyWith({ target })
+  writeFileSync(target, '')
+  void start()
+  await advance(0)
+  setClock(NOW - 365 * 24 * 60 * MINUTE)
+  await advance(MINUTE)
+  expect(rows()).toHaveLength(2)
+  for (let minutes = 0; minutes < 70; minutes += 1) await advance(MINUTE)
+  expect(report()).toMatchObject({ is_late: true, failing: { code: 'publish-no-folder' } })
 })
 
 test('a target in S3 without credentials is a warning and a reason in the status that name the settings', async () => {

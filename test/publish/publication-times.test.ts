@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Recurrence } from '../../src/config/kinds.ts'
-import { lateAfter, nextPublication } from '../../src/publish/publication-times.ts'
+import { lateAfter, latestLateAfter, nextPublication } from '../../src/publish/publication-times.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -36,10 +36,14 @@ describe('the next publication', () => {
     expect(waits(HOURLY, 1, 6, 7)).toEqual([0.5, 16, 30])
   })
 
-  test('a clock that was set back does not delay the next publication by more than the interval', () => {
-    expect(nextPublication(every(5 * MINUTE), succeeded(NOW + 24 * HOUR), NOW)).toBe(NOW + 5 * MINUTE)
-    expect(nextPublication(every(5 * MINUTE), failed(9, NOW + 24 * HOUR), NOW)).toBe(NOW + 5 * MINUTE)
-  })
+  test.each([MINUTE, 20 * MINUTE, 365 * 24 * HOUR])(
+    'a publication is due at once, and stays due, when the clock was set back by %s ms after the last one',
+    ms => {
+      for (const recurrence of [every(15_000), every(7 * 24 * HOUR), HOURLY])
+        for (const last of [succeeded(NOW + ms), failed(9, NOW + ms)])
+          for (const now of [NOW, NOW + ms - 1]) expect(nextPublication(recurrence, last, now)).toBe(now)
+    },
+  )
 })
 
 test('a publication is late some time after it is due: as long as the interval, but 15 minutes to an hour', () => {
@@ -48,4 +52,10 @@ test('a publication is late some time after it is due: as long as the interval, 
   expect(minutes(every(40 * MINUTE))).toBe(80)
   expect(minutes(every(24 * HOUR))).toBe(25 * 60)
   expect(minutes(HOURLY)).toBe(60)
+})
+
+test('no publication that started up to now is late after the latest instant for now', () => {
+  for (const recurrence of [every(15_000), every(40 * MINUTE), every(24 * HOUR), HOURLY])
+    for (let ago = 0; ago <= 24 * HOUR; ago += 7 * MINUTE)
+      expect(lateAfter(recurrence, NOW - ago)).toBeLessThanOrEqual(latestLateAfter(recurrence, NOW))
 })
