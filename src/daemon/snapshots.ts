@@ -5,7 +5,7 @@ import { nextOccurrence } from '../config/calendar.ts'
 import type { Settings } from '../config/load-settings.ts'
 import { noteSnapshotFolder } from '../retention/old-copies.ts'
 import type { Removal } from '../store/copies/copy-files.ts'
-import { keepSnapshot, keptSnapshots } from '../store/snapshot/kept-snapshots.ts'
+import { type KeepOptions, keepSnapshot, keptSnapshots } from '../store/snapshot/kept-snapshots.ts'
 import type { SnapshotReport } from '../store/status/report.ts'
 import type { OpenStore } from '../store/store.ts'
 import { META, readNote } from '../store/sync/meta.ts'
@@ -19,6 +19,9 @@ export interface SnapshotDuty {
   settings: SnapshotSettings
   signal: AbortSignal
   isMaintenanceDue(): boolean
+  /** The program of the child process that makes snapshots. */
+  program?: URL
+  owners?: KeepOptions['owners']
 }
 
 /** The longest sleep between two checks of the clock, which may be set at any time. */
@@ -86,13 +89,21 @@ function warnAboutStuck(stuck: Removal['stuck'], log: Log): void {
 const SURPLUS = 'An old snapshot was removed: snapshot.keep is reached'
 const OUTDATED = 'An old snapshot was removed: it had content that has been purged, and the new one does not'
 
-async function makeSnapshot({ store, clock, log, settings, signal }: SnapshotDuty): Promise<void> {
+async function makeSnapshot({
+  store,
+  clock,
+  log,
+  settings,
+  signal,
+  program,
+  owners,
+}: SnapshotDuty): Promise<void> {
   const { database, snapshot } = settings
   try {
     await noteSnapshotFolder({ store, settings })
     const made = await keepSnapshot(
-      { database: database.path, mode: database.mode, clock, signal },
-      { folder: snapshot.folder, keep: snapshot.keep },
+      { database: database.path, mode: database.mode, clock, signal, ...(program && { program }) },
+      { folder: snapshot.folder, keep: snapshot.keep, ...(owners && { owners }) },
     )
     const { path, bytes, startedAt, removed, outdated, stuck } = made
     log.info('A snapshot was created', { path, bytes, duration_ms: Math.round(made.durationMs) })
