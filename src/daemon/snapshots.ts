@@ -4,6 +4,7 @@ import type { Log } from '../base/log.ts'
 import { nextOccurrence } from '../config/calendar.ts'
 import type { Settings } from '../config/load-settings.ts'
 import { noteSnapshotFolder } from '../retention/old-copies.ts'
+import { isMissed } from '../retention/what-to-remove.ts'
 import type { Removal } from '../store/copies/copy-files.ts'
 import { type KeepOptions, keepSnapshot, keptSnapshots } from '../store/snapshot/kept-snapshots.ts'
 import type { SnapshotReport } from '../store/status/report.ts'
@@ -43,9 +44,11 @@ export async function makeSnapshots(duty: SnapshotDuty): Promise<void> {
   const { clock, settings, signal } = duty
   const { every } = settings.snapshot
   if (every === undefined) return clearReport(duty.store)
-  const newest = await newestSnapshot(duty)
-  const isPossible = nextOccurrence(every, clock.now()) < Number.POSITIVE_INFINITY
-  let due = newest === undefined && isPossible ? clock.now() : nextOccurrence(every, newest ?? clock.now())
+  const [newest] = await keptSnapshots(settings.database.path, settings.snapshot.folder, clock.now())
+  const now = clock.now()
+  const next = (after: number) => nextOccurrence(every, after)
+  let due = next(now)
+  if (due < Number.POSITIVE_INFINITY && isMissed(newest?.at, now, next)) due = now
   const maintenanceHolds = createHold(duty)
   let waitMs = due - clock.now()
   while (due < Number.POSITIVE_INFINITY) {
@@ -54,9 +57,9 @@ export async function makeSnapshots(duty: SnapshotDuty): Promise<void> {
     const isHeld = maintenanceHolds()
     const isDue = clock.now() >= due
     if (isDue && !isHeld) await makeSnapshot(duty)
-    const next = nextOccurrence(every, clock.now())
+    const planned = next(clock.now())
     // The next occurrence is earlier than planned when the clock was set back.
-    due = isDue && !isHeld ? next : Math.min(due, next)
+    due = isDue && !isHeld ? planned : Math.min(due, planned)
     waitMs = isDue && isHeld ? HELD_LOOK_MS : due - clock.now()
   }
 }
@@ -71,13 +74,6 @@ function createHold({ clock, isMaintenanceDue }: SnapshotDuty): () => boolean {
     since = isMaintenanceDue() ? (since ?? clock.elapsed()) : undefined
     return since !== undefined && clock.elapsed() - since < MAX_HOLD_MS
   }
-}
-
-/** When the newest snapshot was made. A time in the future counts as now: the clock has been set back. */
-async function newestSnapshot({ clock, settings }: SnapshotDuty): Promise<number | undefined> {
-  const { database, snapshot } = settings
-  const [newest] = await keptSnapshots(database.path, snapshot.folder, clock.now())
-  return newest && Math.min(newest.at, clock.now())
 }
 
 function warnAboutStuck(stuck: Removal['stuck'], log: Log): void {

@@ -242,6 +242,16 @@ describe('the snapshots of a daemon', () => {
     expect(kept()).toEqual([nameAt('050000'), nameAt('103000')])
   })
 
+  test('a daemon whose only snapshot has a time in the future makes one at once', async () => {
+    const { clock, folder, start, said, kept } = await dutyWith({ every: '0 3 * * 0', isFirst: true })
+    mkdirSync(folder)
+    writeFileSync(join(folder, 'parley-2030-01-01T000000Z.db'), '')
+    start()
+    await clock.advance(0)
+    expect(await said(1)).toEqual([MADE])
+    expect(kept()).toContain(nameAt('103000'))
+  })
+
   test('the result of the last snapshot is forgotten when snapshots are turned off', async () => {
     const { store, start, report } = await dutyWith({ every: undefined })
     const failed = {
