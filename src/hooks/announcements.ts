@@ -66,9 +66,8 @@ export function callsAfter(
   look: ProblemLook,
   { waitMs, room }: AnnouncementLimits,
 ): { calls: readonly DueCall[]; next: readonly WatchedProblem[] } {
-  const counted = [...watched.map(one => afterLook(one, look)), ...newProblems(watched, look)].filter(
-    isRemembered,
-  )
+  const seen = watched.map(one => afterLook(withPastInstants(one, look.at), look))
+  const counted = [...seen, ...newProblems(watched, look)].filter(isRemembered)
   const rankOf = ({ id }: WatchedProblem) => look.problems.findIndex(problem => problem.id === id)
   const calls = counted
     .toSorted((one, other) => rankOf(one) - rankOf(other))
@@ -84,6 +83,20 @@ export function callsAfter(
     })
   const next = counted.map(one => calls.find(({ problem }) => problem.id === one.id)?.problem ?? one)
   return { calls, next }
+}
+
+/** An instant that is later than the look was taken before the clock was set back, and counts as none. */
+const pastInstant = (since: string | null, at: number): string | null =>
+  since !== null && Date.parse(since) > at ? null : since
+
+/** A clock that is set back must not put off a call, so the waits that began under the earlier time begin again. */
+function withPastInstants({ since, called, failed, ...one }: WatchedProblem, at: number): WatchedProblem {
+  return {
+    ...one,
+    since: pastInstant(since, at) ?? isoInstant(at),
+    ...(called && { called: { ...called, at: Math.min(called.at, at) } }),
+    ...(failed && { failed: { ...failed, retryAt: Math.min(failed.retryAt, at + RETRY.mostMs) } }),
+  }
 }
 
 /** @returns the event that a call is due about; undefined when the last call is still true */
@@ -120,14 +133,14 @@ function afterLook(one: WatchedProblem, look: ProblemLook): WatchedProblem {
       : { ...one, looks: Math.max(-LOOKS, Math.min(one.looks, 0) - 1) }
   const seen = { ...one, looks: Math.min(LOOKS, Math.max(one.looks, 0) + 1) }
   if (one.called || one.calling) return seen
-  return { ...seen, ...textsIn(look, one), since: problem.since ?? one.since }
+  return { ...seen, ...textsIn(look, one), since: pastInstant(problem.since, look.at) ?? one.since }
 }
 
 function newProblems(watched: readonly WatchedProblem[], { at, problems }: ProblemLook): WatchedProblem[] {
   return problems
     .filter(({ id }, index) => problems.findIndex(one => one.id === id) === index)
     .filter(({ id }) => watched.every(one => one.id !== id))
-    .map(problem => ({ ...unseen(problem, at), looks: 1 }))
+    .map(problem => withPastInstants({ ...unseen(problem, at), looks: 1 }, at))
 }
 
 function unseen({ id, kind, what, detail, todo, since }: HealthProblem, at: number): WatchedProblem {

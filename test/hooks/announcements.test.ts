@@ -169,6 +169,47 @@ describe('the calls after a look', () => {
     expect(again?.problem).toMatchObject({ kind: 'act', what: 'Something else', since: SINCE })
   })
 
+  const AHEAD = '2027-03-04T12:00:00.000Z'
+  const ahead = Date.parse(AHEAD)
+  test.each<[string, HealthProblem[], WatchedProblem, waitMs: number]>([
+    [
+      'a problem that needs a person is announced again after a day',
+      ACT,
+      watched(2, { since: AHEAD, called: { at: ahead, isHeard: true } }),
+      24 * HOUR_MS,
+    ],
+    [
+      'a call that failed is made again after its longest wait',
+      ACT,
+      watched(2, { since: AHEAD, failed: { event: 'problem', tries: 1, retryAt: ahead + MINUTE_MS } }),
+      8 * MINUTE_MS,
+    ],
+    [
+      'a problem that parley waits out and that states no instant is announced after the wait',
+      [problem('disk', { kind: 'wait', since: null })],
+      watched(2, { since: AHEAD }),
+      limits.waitMs,
+    ],
+    [
+      'a problem that parley waits out and that states a later instant is announced after the wait',
+      [problem('disk', { kind: 'wait', since: AHEAD })],
+      watched(2, { since: AHEAD }),
+      limits.waitMs,
+    ],
+  ])('after the clock was set back by a year, %s', (_, problems, before, waitMs) => {
+    let after = callsAfter([before], look(problems), limits)
+    for (let ms = 0; ms < waitMs; ms += MINUTE_MS) {
+      expect(after.calls).toEqual([])
+      after = callsAfter(after.next, { ...look(problems), at: NOW + ms + MINUTE_MS }, limits)
+    }
+    expect(after.calls).toHaveLength(1)
+  })
+
+  test('a problem that states an instant after the look lasts from the look', () => {
+    const { next } = callsAfter([], look([problem('disk', { since: AHEAD })]), limits)
+    expect(next[0]?.since).toBe('2026-03-04T12:00:00.000Z')
+  })
+
   test('an announced problem keeps the instant and the text of its announcement', () => {
     const later = [problem('disk', { what: 'Something else', since: '2026-03-04T11:59:59.000Z' })]
     const [kept] = callsAfter([watched(2, HEARD)], look(later), limits).next
