@@ -25,6 +25,11 @@ export interface SettingKind<T> {
   fromText(text: string): unknown
   /** The value as the program uses it, or undefined when it is not allowed. */
   read(value: unknown, within: KindContext): T | undefined
+  /**
+   * The inverse of `read`: the text of the value in a settings file. Absent where a text is read as it is, and any other
+   * value as JSON shows it.
+   */
+  text?(value: T): string
   /** What is wrong with a value that is not allowed, for a kind that can say it more exactly than `allowed`. */
   fault?(value: unknown, within: KindContext): string | undefined
   /** Whether the value is a command that parley runs. */
@@ -75,17 +80,28 @@ export function orWord<T, const W extends string>(kind: SettingKind<T>, word: W)
     allowed: within => `${kind.allowed(within)}, or "${word}"`,
     fromText: kind.fromText,
     read: (value, within) => (value === word ? word : kind.read(value, within)),
+    text: value => (value === word ? word : textOf(kind, value as T)),
   }
 }
 
-/** A kind whose values are texts in TOML too. @param read the value for a text, or undefined for one not allowed */
+/** The text of a value for people, as in a settings file. */
+export const textOf = <T>(kind: SettingKind<T>, value: T): string =>
+  kind.text?.(value) ?? (typeof value === 'string' ? value : JSON.stringify(value))
+
+/**
+ * A kind whose values are texts in TOML too.
+ * @param read the value for a text, or undefined for one not allowed
+ * @param text the inverse of `read`, where the value is no text
+ */
 const ofText = <T>(
   allowed: string,
   read: (text: string, within: KindContext) => T | undefined,
+  text?: (value: T) => string,
 ): SettingKind<T> => ({
   allowed: () => allowed,
   fromText: asText,
   read: (value, within) => (typeof value === 'string' ? read(value, within) : undefined),
+  ...(text && { text }),
 })
 
 export function text(allowed: string, pattern: RegExp): SettingKind<string> {
@@ -114,6 +130,7 @@ export const calendar = ofText<string>(
     const named = Object.entries(NAMED_TIMES).find(([word]) => word === value)?.[1]
     return named ?? (isCronPattern(value) ? value.trim() : undefined)
   },
+  pattern => Object.entries(NAMED_TIMES).find(([, named]) => named === pattern)?.[0] ?? pattern,
 )
 
 /** Searches from the epoch: a pattern has no year, so a pattern that ever occurs also occurs after any instant. */
@@ -130,6 +147,12 @@ function isCronPattern(pattern: string): boolean {
 export type Recurrence =
   | { readonly by: 'interval'; readonly ms: number }
   | { readonly by: 'calendar'; readonly pattern: string }
+
+/** A number with the largest unit of which it is a whole number. @param units ascending */
+function textInUnits(value: number, units: Readonly<Record<string, number>>): string {
+  const [unit, size] = Object.entries(units).findLast(([, each]) => value % each === 0) ?? ['', 1]
+  return `${value / size}${unit}`
+}
 
 const TIME_UNITS = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS } as const
 const LONGEST_INTERVAL_MS = 7 * DAY_MS
@@ -149,6 +172,7 @@ export const recurrence = ofText<Recurrence>(
     const pattern = calendar.read(value, within)
     return pattern === undefined ? undefined : { by: 'calendar', pattern }
   },
+  every => (every.by === 'interval' ? textInUnits(every.ms, TIME_UNITS) : textOf(calendar, every.pattern)),
 )
 
 const BUCKET = /^s3:\/\/[a-z\d][a-z\d.-]{1,61}[a-z\d](\/|$)/
@@ -221,6 +245,7 @@ export function size(min: string, max: string): SettingKind<number> {
       const bytes = parseBytes(value)
       return bytes >= parseBytes(min) && bytes <= parseBytes(max) ? bytes : undefined
     },
+    text: bytes => textInUnits(bytes, SIZE_UNITS),
   }
 }
 
@@ -235,7 +260,13 @@ function parseBytes(value: unknown): number {
 export const fileMode = ofText(
   'an octal file mode as text, with 6 for the owner and 0, 2, 4 or 6 for the group and for others, such as "0640"',
   value => (/^(0|0o)?6[0246]{2}$/.test(value) ? Number.parseInt(value.slice(-3), 8) : undefined),
+  octalMode,
 )
+
+/** A file mode as chmod(1) takes it, such as `0640`. */
+export function octalMode(mode: number): string {
+  return mode.toString(8).padStart(4, '0')
+}
 
 /** Read as an instant in the warehouse's format, `YYYY-MM-DDTHH:MM:SS.mmmZ`. Digits below the millisecond are cut. */
 export const instant = ofText(
@@ -310,8 +341,13 @@ export const tableList: SettingKind<readonly string[]> = {
 /**
  * A list of texts; repeated ones are dropped. In text, commas separate them.
  * @param read the value for one text, or undefined for one not allowed
+ * @param text the inverse of `read`, where the value is no text
  */
-const listOf = <T>(what: string, read: (text: string) => T | undefined): SettingKind<readonly T[]> => ({
+const listOf = <T>(
+  what: string,
+  read: (text: string) => T | undefined,
+  text?: (value: T) => string | undefined,
+): SettingKind<readonly T[]> => ({
   allowed: () => `a list of ${what}`,
   fromText: resourceList.fromText,
   read: value => {
@@ -321,6 +357,7 @@ const listOf = <T>(what: string, read: (text: string) => T | undefined): Setting
     )
     return items.every(item => item !== undefined) ? items : undefined
   },
+  ...(text && { text: items => JSON.stringify(items.map(text)) }),
 })
 
 /** A list of texts that are not checked, such as names in the CRM. */
@@ -340,16 +377,21 @@ export const WEEKDAYS = [
 export const weekdayList = listOf<number>(
   `days from ${WEEKDAYS.join(', ')}`,
   name => (WEEKDAYS as readonly string[]).indexOf(name) + 1 || undefined,
+  day => WEEKDAYS[day - 1],
 )
 
 export const dayList = listOf('days such as 2026-12-25', day => (isDay(day) ? day : undefined))
 
 /** A time of day such as `09:30`, read as minutes after midnight. */
-export const timeOfDay = ofText('a time of day from 00:00 to 24:00, such as 09:30', value => {
-  const [, hours, minutes] = /^([01]\d|2[0-4]):([0-5]\d)$/.exec(value) ?? []
-  const time = Number(hours) * 60 + Number(minutes)
-  return time <= 24 * 60 ? time : undefined
-})
+export const timeOfDay = ofText(
+  'a time of day from 00:00 to 24:00, such as 09:30',
+  value => {
+    const [, hours, minutes] = /^([01]\d|2[0-4]):([0-5]\d)$/.exec(value) ?? []
+    const time = Number(hours) * 60 + Number(minutes)
+    return time <= 24 * 60 ? time : undefined
+  },
+  timeOfDayText,
+)
 
 /** Pure: the inverse of `timeOfDay`. */
 export function timeOfDayText(time: number): string {
@@ -407,7 +449,15 @@ export const listen = ofText<Listen>(
     const host = bracketed ?? plain
     return host !== undefined && Number(port) <= 65_535 ? { at: 'port', host, port: Number(port) } : undefined
   },
+  listenText,
 )
+
+/** Pure: the inverse of `listen`. */
+export function listenText(listen: Listen): string {
+  if (listen.at === 'off') return 'off'
+  if (listen.at === 'socket') return `unix:${listen.path}`
+  return listen.host.includes(':') ? `[${listen.host}]:${listen.port}` : `${listen.host}:${listen.port}`
+}
 
 /** A command or the address of a webhook. Both may contain a token. */
 export type HookTarget =

@@ -1,3 +1,4 @@
+import { textOf } from '../config/kinds.ts'
 import type { Settings } from '../config/load-settings.ts'
 import { propertiesOf, SETTING_LIST, type SettingKey, settingNamed } from '../config/settings.ts'
 
@@ -18,10 +19,10 @@ export function changedSettings(before: Settings, after: Settings): SettingChang
   })
 }
 
-/** A text as it is, and any other value as JSON. */
+/** The value as in a settings file; `null` where there is none. */
 function settingIn(settings: Settings, key: SettingKey): string {
   const [section, name] = propertiesOf(key)
   const values = Object.entries(settings).find(([known]) => known === section)?.[1] ?? {}
   const value = Object.entries(values).find(([known]) => known === name)?.[1]
-  return typeof value === 'string' ? value : JSON.stringify(value ?? null)
+  return value === undefined ? 'null' : textOf(settingNamed(key).kind, value)
 }

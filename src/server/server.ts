@@ -11,7 +11,7 @@ import { dirname } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { errorCode } from '../base/errors.ts'
 import { isLoopback, isLoopbackHeader } from '../base/loopback.ts'
-import type { Listen } from '../config/kinds.ts'
+import { type Listen, listenText } from '../config/kinds.ts'
 import { ASK_FOR_TOKEN, createAllowance, createTokenCheck, needsToken } from './access.ts'
 import { addCatalogue, type CatalogueAccess, isCataloguePath } from './catalogue.ts'
 import { type Answers, addRoutes, isContentPath, isOpenPath, refuse } from './routes.ts'
@@ -86,7 +86,7 @@ export async function startStatusServer(deps: StatusServerDeps): Promise<StatusS
   if (needsToken(listen) && deps.token === undefined) {
     log.warn('The status server does not run; the sync continues without it', {
       setting: 'http.token',
-      address: configuredAddress(listen),
+      address: listenText(listen),
       reason: 'other machines can reach this address: set http.token, or listen on 127.0.0.1 in http.listen',
     })
     return NOT_LISTENING
@@ -97,7 +97,7 @@ export async function startStatusServer(deps: StatusServerDeps): Promise<StatusS
     await app.close()
     log.warn('The status server does not run; the sync continues without it', {
       setting: 'http.listen',
-      address: configuredAddress(listen),
+      address: listenText(listen),
       code,
       reason: ADVICE[code] ?? 'set another address in http.listen',
     })
@@ -127,18 +127,12 @@ async function startListening(app: FastifyInstance, listen: Listening): Promise<
   }
 }
 
-const configuredAddress = (listen: Listening): string =>
-  listen.at === 'socket' ? `unix:${listen.path}` : hostAndPort(listen.host, listen.port)
-
 function boundAddress(app: FastifyInstance, listen: Listening): string {
   const bound = app.server.address()
   return bound === null || typeof bound === 'string'
-    ? configuredAddress(listen)
-    : hostAndPort(bound.address, bound.port)
+    ? listenText(listen)
+    : listenText({ at: 'port', host: bound.address, port: bound.port })
 }
-
-const hostAndPort = (host: string, port: number): string =>
-  host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 
 function listensOnLoopback({ server }: FastifyInstance): boolean {
   const bound = server.address()

@@ -271,6 +271,35 @@ describe('the settings that changed', () => {
       ]),
     )
   })
+
+  test.each([
+    ['database.mode', 'PARLEY_DATABASE_MODE', '0600', '0640'],
+    ['http.listen', 'PARLEY_HTTP_LISTEN', '127.0.0.1:8787', '[::1]:8788'],
+    ['http.listen', 'PARLEY_HTTP_LISTEN', '127.0.0.1:8787', 'unix:/run/parley.sock'],
+    ['http.listen', 'PARLEY_HTTP_LISTEN', '127.0.0.1:8787', 'off'],
+    ['publish.every', 'PARLEY_PUBLISH_EVERY', '5m', '90s'],
+    ['publish.every', 'PARLEY_PUBLISH_EVERY', '5m', '7d'],
+    ['publish.every', 'PARLEY_PUBLISH_EVERY', '5m', 'daily'],
+    ['publish.every', 'PARLEY_PUBLISH_EVERY', '5m', '30 */6 * * *'],
+    ['publish.every', 'PARLEY_PUBLISH_EVERY', '5m', 'never'],
+    ['snapshot.every', 'PARLEY_SNAPSHOT_EVERY', 'null', 'weekly'],
+    ['api.max_response_bytes', 'PARLEY_API_MAX_RESPONSE_BYTES', '32MiB', '1536KiB'],
+    ['reporting.work_from', 'PARLEY_REPORTING_WORK_FROM', '09:00', '07:05'],
+  ] as const)(
+    'a change of %s is named in the words of a settings file: %s, %s, %s',
+    (setting, name, was, is) => {
+      const changes = changedSettings(settings({}), settings({ [name]: is }))
+      expect(changes).toEqual([{ setting, before: was, after: is }])
+      expect(changedSettings(settings({}), settings(was === 'null' ? {} : { [name]: was }))).toEqual([])
+    },
+  )
+
+  test('a change of the days of work has their names', () => {
+    const days = (list: string) => settings({ PARLEY_REPORTING_WORKDAYS: list })
+    expect(changedSettings(days('monday,sunday'), days('tuesday'))).toEqual([
+      { setting: 'reporting.workdays', before: '["monday","sunday"]', after: '["tuesday"]' },
+    ])
+  })
 })
 
 test('a webhook makes declared feeds due, for UUIDs in lower case and other ids as they are', () => {

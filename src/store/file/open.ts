@@ -242,11 +242,6 @@ export interface ModeChange {
   isApplied: boolean
 }
 
-/** A file mode as chmod(1) takes it, such as `0640`. */
-export function octalMode(mode: number): string {
-  return mode.toString(8).padStart(4, '0')
-}
-
 /**
  * Sets the mode of the files that exist.
  * @returns the files that had another mode
