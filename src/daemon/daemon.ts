@@ -374,7 +374,10 @@ const NEEDS_RESTART: readonly SettingKey[] = [
 
 type Reloads = ReturnType<typeof createReloads>
 
-function createReloads({ clock, reload, onReload, serviceManager }: DaemonParts, current: CurrentState) {
+function createReloads(
+  { settings: started, clock, reload, onReload, serviceManager }: DaemonParts,
+  current: CurrentState,
+) {
   let requested = new AbortController()
   onReload(() => {
     serviceManager.reloading()
@@ -398,12 +401,15 @@ function createReloads({ clock, reload, onReload, serviceManager }: DaemonParts,
         const { workspaceId: id, baseUrl } = fresh.api
         refuseOtherWorkspaceAt(fresh.database.path, { id, baseUrl })
         const changed = changedSettings(current.settings, fresh)
+        const pending = changedSettings(started, fresh)
         current.settings = fresh
         delete current.invalidSettings
         for (const change of changed) {
-          const isLater = NEEDS_RESTART.includes(change.setting)
-          if (isLater) log.info('A setting has changed; it takes effect after a restart', change)
-          else log.info('A setting has changed; it takes effect now', change)
+          const { setting, after } = change
+          const later = pending.find(other => other.setting === setting)
+          if (!NEEDS_RESTART.includes(setting)) log.info('A setting has changed; it takes effect now', change)
+          else if (later) log.info('A setting has changed; it takes effect after a restart', later)
+          else log.info('A setting is back at its value in effect; no restart is needed', { setting, after })
         }
         if (isRequested && changed.length === 0) log.info('The settings were reloaded; none has changed')
       } catch (error) {

@@ -54,6 +54,49 @@ test('after SIGHUP the daemon names the settings that have changed, with their v
   expect(JSON.stringify(daemon.lines())).not.toContain('a-long-enough-secret')
 })
 
+test('a setting that needs a restart is compared with its value in effect, and one set back to it needs none', async context => {
+  const place = placeFor(await workspace(context))
+  const config = (listen: string, secret: string) =>
+    writeFileSync(
+      join(place.cwd, 'parley.toml'),
+      `[http]\nlisten = "${listen}"\nnudge_secret = "${secret}"\n`,
+    )
+  config('127.0.0.1:0', 'a-long-enough-secret')
+  const daemon = startDaemon(context, place, {
+    PARLEY_CONFIG: 'parley.toml',
+    PARLEY_HTTP_LISTEN: '',
+    PARLEY_HTTP_NUDGE_SECRET: '',
+  })
+  await loaded(place.file)
+  const reload = async (listen: string, secret: string) => {
+    const before = daemon.lines().length
+    config(listen, secret)
+    daemon.signal('SIGHUP')
+    const told = () =>
+      daemon
+        .lines()
+        .slice(before)
+        .filter(({ msg }) => msg.startsWith('A setting '))
+    return until(told, found => found.length === 2)
+  }
+  const LATER = 'A setting has changed; it takes effect after a restart'
+  const BACK = 'A setting is back at its value in effect; no restart is needed'
+  const before = '127.0.0.1:0'
+  expect(await reload('off', 'another-long-secret')).toMatchObject([
+    { msg: LATER, setting: 'http.listen', before, after: 'off' },
+    { msg: LATER, setting: 'http.nudge_secret' },
+  ])
+  expect(await reload('127.0.0.1:1', 'a-third-long-secret')).toMatchObject([
+    { msg: LATER, setting: 'http.listen', before, after: '127.0.0.1:1' },
+    { msg: LATER, setting: 'http.nudge_secret' },
+  ])
+  expect(await reload('127.0.0.1:0', 'a-long-enough-secret')).toMatchObject([
+    { msg: BACK, setting: 'http.listen', after: before },
+    { msg: BACK, setting: 'http.nudge_secret' },
+  ])
+  expect(JSON.stringify(daemon.lines())).not.toMatch(/long-(enough-)?secret/)
+})
+
 test('after SIGHUP without a change the daemon says that nothing has changed', async context => {
   const { daemon } = await settled(context)
   daemon.signal('SIGHUP')
