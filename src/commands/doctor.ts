@@ -136,8 +136,8 @@ function nextStep(
 }
 
 /** The next step to suggest while a process writes the warehouse: no other backfill or daemon can start then. */
-function stepDuring({ pid, recorded, isAtWork }: RunningWriter, flag: string): string {
-  if (!isAtWork) return `Do as suggested about process ${pid}, then run parley doctor${flag} again.`
+function stepDuring({ pid, recorded, waiting }: RunningWriter, flag: string): string {
+  if (waiting) return `Do as suggested about process ${pid}, then run parley doctor${flag} again.`
   const status = `parley status${flag} shows`
   if (recorded?.command === 'daemon')
     return `the daemon (process ${pid}) keeps the warehouse up to date; ${status} how fresh it is.`

@@ -2,9 +2,11 @@ import { HOUR_MS, isoInstant } from '../base/clock.ts'
 import { EXIT_STATUS, type StopError } from '../base/errors.ts'
 import { singleLine } from '../base/safe-text.ts'
 import { sizeText } from '../base/size-text.ts'
+import { DATABASE_BUSY } from '../store/database/sqlite-errors.ts'
 import { isOfForeignObject } from '../store/migrations/foreign-objects.ts'
 import { type DaemonReport, type DaemonState, SOME_RESOURCES_FAILED } from '../store/status/processes.ts'
 import type {
+  OtherProgram,
   PlaceOfRemains,
   ResourceFacts,
   StatusReport,
@@ -53,6 +55,7 @@ export function problemsOf(report: StatusReport<ResourceFacts>, now: number): He
     ...snapshotProblems(report),
     ...publicationProblems(report, now),
     ...remainingFilesProblems(report),
+    ...lockProblems(report),
     ...walProblems(report),
     ...report.purge_remains.map(remainsProblem),
   ]
@@ -210,10 +213,12 @@ const isEndedByApi = (backfill: StatusReport['backfill']): boolean =>
 
 const RETRIES = 'parley tries again by itself every minute.'
 
+const LOCKED = 'Another program has locked the database'
+
 /** What a waiting daemon cannot do, by the code of its state. */
 const WAITS: Readonly<Record<string, string>> = {
   'database-unavailable': 'The daemon cannot use the database',
-  'database-busy': 'Another program has locked the database',
+  [DATABASE_BUSY]: LOCKED,
   'foreign-object': 'A trigger or index that parley did not create keeps it from writing',
   'other-workspace': 'The database at this path belongs to another workspace',
   'not-writing': 'The daemon does not write the database',
@@ -368,20 +373,37 @@ function remainingFilesProblems({ publication }: StatusReport<ResourceFacts>): H
   ]
 }
 
+/** The daemon waits once it cannot store what it has read; then that is the problem. */
+function lockProblems({ lock_holders: holders }: StatusReport<ResourceFacts>): HealthProblem[] {
+  if (holders.length === 0) return []
+  return [
+    {
+      id: `daemon:${DATABASE_BUSY}`,
+      kind: 'warn',
+      what: LOCKED,
+      detail: `The lock is held by ${programsText(holders)}`,
+      todo: 'Close that program, or end its transaction; parley stores nothing until then.',
+      since: null,
+    },
+  ]
+}
+
+const programsText = (programs: readonly OtherProgram[]): string =>
+  programs
+    .map(({ pid, program, state }) => `process ${pid} (${program ?? 'unknown'}), which is ${state}`)
+    .join(', and ')
+
 function walProblems({
   wal_bytes: bytes,
   wal_readers: readers,
 }: StatusReport<ResourceFacts>): HealthProblem[] {
   if (readers.length === 0) return []
-  const who = readers.map(
-    ({ pid, program, state }) => `process ${pid} (${program ?? 'unknown'}), which is ${state}`,
-  )
   return [
     {
       id: 'wal',
       kind: 'warn',
       what: `The write-ahead log has ${sizeText(bytes)} and cannot shrink while a program reads`,
-      detail: `An older state of the database is being read by ${who.join(', and ')}`,
+      detail: `An older state of the database is being read by ${programsText(readers)}`,
       todo: 'End its query or transaction; parley then shrinks the file by itself.',
       since: null,
     },

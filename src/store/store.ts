@@ -17,7 +17,7 @@ import { createPurger } from './deletions/purge.ts'
 import { createPurgeQueue } from './deletions/purge-queue.ts'
 import { createSuspicions } from './deletions/suspicions.ts'
 import { fillDictionary, fillQuestions } from './dictionary/fill-dictionary.ts'
-import { resolvedPath, watchFile } from './disk/location.ts'
+import { identityOf, resolvedPath, watchFile } from './disk/location.ts'
 import { createRequests } from './file/handed-over.ts'
 import { type HeldLock, lockDatabase } from './file/lock.ts'
 import type { ModeChange } from './file/open.ts'
@@ -56,6 +56,7 @@ import { createAssociationTasks } from './sync/tasks/association-tasks.ts'
 import { createLookupTasks } from './sync/tasks/lookups.ts'
 import { createSeen } from './sync/tasks/seen-keys.ts'
 import { createTasks } from './sync/tasks/tasks.ts'
+import type { Writer } from './sync/writer-note.ts'
 import { dealViews } from './views/deal-views.ts'
 
 /** The warehouse for the process that opened it as its writer. */
@@ -192,7 +193,8 @@ function storeOn(db: Sqlite, opened: Opened) {
       fillDictionary(prepare, store.state)
       fillQuestions(prepare, store.state)
       if (store.state.meta(META.identity) === undefined) store.state.setMeta(META.identity, randomUUID())
-      store.state.setMeta(META.writer, JSON.stringify({ pid, command, since: lock.since }))
+      const writer: Writer = { pid, command, since: lock.since, inode: identityOf(path)?.ino }
+      store.state.setMeta(META.writer, JSON.stringify(writer))
       store.runs.closeInterrupted(isoInstant(clock.now()))
       people.update()
       changes.store()

@@ -299,6 +299,18 @@ test('a program that keeps a large write-ahead log from shrinking is a warning t
   ])
 })
 
+test('a program that keeps the writer from writing is a warning that names it', () => {
+  const lock_holders = [{ pid: 812, program: 'sqlite3', state: 'running' }]
+  expect(problemsOf(report({ lock_holders }), NOW)).toMatchObject([
+    {
+      id: 'daemon:database-busy',
+      kind: 'warn',
+      what: 'Another program has locked the database',
+      detail: 'The lock is held by process 812 (sqlite3), which is running',
+    },
+  ])
+})
+
 test.each(['wal', 'free space'] as const)(
   'no problem asks for the removal of a file of the database: %s',
   place => {

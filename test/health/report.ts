@@ -42,6 +42,7 @@ export function report(changes: Partial<StatusReport> = {}, row: Partial<Resourc
     database_bytes: 1,
     wal_bytes: 0,
     wal_readers: [],
+    lock_holders: [],
     writer: WRITER,
     chosen_resources: RESOURCE_NAMES,
     daemon: RUNNING,

@@ -55,9 +55,10 @@ async function stoppedShell(path: string): Promise<ChildProcess> {
   onTestFinished(() => {
     shell.kill('SIGKILL')
   })
-  shell.stdin.write('BEGIN IMMEDIATE;\n')
+  shell.stdin.write('.timeout 10000\nBEGIN IMMEDIATE;\n')
   const pids = () => lockHolders(path, 'writing')?.map(({ pid }) => pid)
-  expect(await until(pids, found => found?.length === 1)).toEqual([shell.pid])
+  const { pid = 0 } = shell
+  expect(await until(pids, found => found?.includes(pid) === true)).toEqual([pid])
   shell.kill('SIGSTOP')
   return shell
 }
@@ -80,5 +81,26 @@ describe('a program that was stopped in a transaction', () => {
     await once(shell, 'exit')
     daemon.signal('SIGHUP')
     await loaded(place.file)
+  })
+
+  test('status, its --check and the page name a program that keeps the lock of a running daemon', async () => {
+    const place = placeFor(await workspace({ onTestFinished }))
+    const daemon = startDaemon({ onTestFinished }, place)
+    await loaded(place.file)
+    const shell = await stoppedShell(place.file)
+    const who = `process ${shell.pid} (sqlite3), which is stopped (SIGSTOP)`
+    const check = () => parley(['status', '--check'], place)
+    expect(await check()).toMatchObject({
+      status: 1,
+      stdout: expect.stringContaining(`Another program has locked the database. The lock is held by ${who}.`),
+    })
+    const page = async () => (await daemon.ask('/')).body
+    expect(await page()).toContain(who)
+    const waits = await daemon.says(({ msg }) => msg === 'The daemon waits and tries again')
+    expect(waits).toMatchObject({ error: { code: 'database-busy' } })
+    const locked = `is locked by ${who}. Continue process ${shell.pid} with kill -CONT`
+    const { status, stdout } = await check()
+    expect({ status, stdout }).toMatchObject({ status: 2, stdout: expect.stringContaining(locked) })
+    expect(await page()).toContain(who)
   })
 })

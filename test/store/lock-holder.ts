@@ -1,13 +1,20 @@
 import { systemClock } from '../../src/base/clock.ts'
+import { lockDatabase } from '../../src/store/file/lock.ts'
 import { openStore } from '../../src/store/store.ts'
 
-/** Holds a warehouse open for writing until it is killed, or prints why it cannot. */
-const [path = ''] = process.argv.slice(2)
+/**
+ * Holds the lock of a warehouse until it is killed, or prints why it cannot. It holds the warehouse open for writing as
+ * well, unless there is a second argument.
+ */
+const [path = '', closed] = process.argv.slice(2)
+const clock = systemClock()
 try {
-  const store = openStore({ path, mode: 0o600, command: 'holder', pid: process.pid, clock: systemClock() })
+  const held = lockDatabase(path, clock, 0o600)
+  const store = openStore({ path, mode: 0o600, command: 'holder', pid: process.pid, clock, held })
+  if (closed) store.close()
   process.stdout.write('held\n')
-  // Keeps a reference to the store: its lock would end with garbage collection.
-  setInterval(() => store.state.meta('writer'), 1000)
+  // Keeps references to the store and to the lock, which would end with garbage collection.
+  setInterval(() => (closed ? held.isCurrent() : store.state.meta('writer')), 1000)
 } catch (error) {
   process.stdout.write(`${error instanceof Error ? error.message : error}\n`)
 }

@@ -46,8 +46,9 @@ interface Holder {
   says: string
 }
 
-async function holdIt(path: string): Promise<Holder> {
-  const child = spawn(process.execPath, ['--import', 'tsx', HOLDER, path], {
+/** @param closed set for a process that holds the lock and has closed the database */
+async function holdIt(path: string, closed = ''): Promise<Holder> {
+  const child = spawn(process.execPath, ['--import', 'tsx', HOLDER, path, closed], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   onTestFinished(() => {
@@ -126,14 +127,57 @@ describe('one writer per database', () => {
     const found = () => writerFinding({ database: path, db }, findingsOf('writer'))
     expect(found()).toMatchObject({
       found: expect.stringMatching(/ does not have this file open$/),
-      hint: 'See its log. If the file was moved or replaced, put it back.',
+      hint: 'The file was moved or replaced: put it back.',
     })
+    db.prepare(
+      "UPDATE sync_meta SET value = json_set(value, '$.command', 'daemon') WHERE key = 'writer'",
+    ).run()
     const waiting = { state: 'waiting', reason: 'The disk is full', hint: 'Free space.', until: null }
     const note = JSON.stringify({ ...waiting, since: '2026-03-04T12:00:00.000Z' })
     db.prepare("INSERT INTO sync_meta (key, value) VALUES ('daemon_state', ?)").run(note)
     expect(found()).toMatchObject({
       found: expect.stringMatching(/ waits since 2026-03-04 12:00 UTC: The disk is full$/),
       hint: 'Free space.',
+    })
+    holder.kill('SIGSTOP')
+    await until(
+      () => found().found,
+      text => text.endsWith(`Process ${holder.pid} is stopped (SIGSTOP)`),
+    )
+  })
+
+  test('a process that has closed its database is reported as waiting, and not as one whose file was moved', async () => {
+    const path = join(newFolder(), 'parley.db')
+    const { process: holder } = await holdIt(path, 'closed')
+    const daemon = () => readUncountedReport({ path, now: Date.now() }).daemon
+    const hint = 'The reason is in its log and in /status.'
+    expect(daemon()).toMatchObject({
+      ...{ state: 'waiting', code: 'not-writing', hint },
+      reason: `Process ${holder.pid} has closed the database until it can use it again`,
+    })
+    const db = openSqlite(path)
+    onTestFinished(() => void db.close())
+    expect(writerFinding({ database: path, db }, findingsOf('writer'))).toMatchObject({
+      found: expect.stringMatching(/ and waits: Process \d+ has closed the database until /),
+      hint,
+    })
+    db.prepare("UPDATE sync_meta SET value = json_remove(value, '$.inode') WHERE key = 'writer'").run()
+    expect(daemon()).toMatchObject({
+      code: 'not-opened',
+      hint: `${hint} If the file was moved or replaced, put it back.`,
+    })
+    const other = spawn('sqlite3', [path], { stdio: ['pipe', 'ignore', 'inherit'] })
+    onTestFinished(() => {
+      other.kill('SIGKILL')
+    })
+    other.stdin.write('BEGIN IMMEDIATE;\n')
+    await until(
+      () => daemon()?.code,
+      code => code === 'database-busy',
+    )
+    expect(daemon()).toMatchObject({
+      reason: `The database ${path} is locked by process ${other.pid} (sqlite3), which is running`,
+      hint: expect.stringMatching(/^Close that program, /),
     })
   })
 

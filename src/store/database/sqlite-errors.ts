@@ -4,7 +4,7 @@ import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
 import { sizeText } from '../../base/size-text.ts'
 import { freeOnDisk } from '../disk/disk-space.ts'
 import { fileSystemOf, resolvedPath, SHARE_ADVICE, shareOf } from '../disk/location.ts'
-import { holdersHint, holdersText, otherHolders } from '../disk/lock-holders.ts'
+import { holdersHint, holdersText, type LockHolder, otherHolders } from '../disk/lock-holders.ts'
 
 interface DatabaseFault {
   /** A clause for the end of a message, such as `the disk is full`. */
@@ -175,12 +175,18 @@ export function isBusy(error: unknown): boolean {
   return BUSY.test(errorCode(error) ?? '') || isBusy(error.cause)
 }
 
-export function databaseBusy(file: string, cause?: Error): StopError {
-  const holders = otherHolders(file, 'writing')
+/** The code of the error while another program keeps parley from writing. */
+export const DATABASE_BUSY = 'database-busy'
+
+export function databaseBusy(
+  file: string,
+  cause?: Error,
+  holders: readonly LockHolder[] = otherHolders(file, 'writing'),
+): StopError {
   const unlockable = holders.length === 0 ? unlockableError(file, cause) : undefined
   if (unlockable) return unlockable
   return new StopError(`The database ${file} is locked by ${holdersText(holders, 'another program')}`, {
-    code: 'database-busy',
+    code: DATABASE_BUSY,
     hint: holdersHint(
       holders,
       'Close that program, or end its transaction (often one of an sqlite3 shell that was left open).',
@@ -195,7 +201,7 @@ export function openElsewhere(file: string, more: string, cause: unknown): StopE
   const holders = otherHolders(file, 'open')
   const advice = 'Close it there, for example in an sqlite3 shell or Datasette.'
   return new StopError(`${file} is open in ${holdersText(holders, 'another program')}`, {
-    code: 'database-busy',
+    code: DATABASE_BUSY,
     hint: `${holdersHint(holders, advice)} ${more}`,
     cause,
     exitStatus: EXIT_STATUS.unfinished,

@@ -73,6 +73,30 @@ export function lockHolders(database: string, kind: keyof typeof LOCKS): readonl
 export const otherHolders = (database: string, kind: keyof typeof LOCKS): readonly LockHolder[] =>
   (lockHolders(database, kind) ?? []).filter(({ pid }) => pid !== process.pid)
 
+/** How long a program holds the lock before it is reported, and how often that is looked at: transactions are short. */
+const LONG_HELD_MS = 1000
+const LOOK_MS = 20
+
+/**
+ * The programs that keep the writer of a warehouse from writing: they hold SQLite's lock for writing, and for a second
+ * already. The writer is left out: it holds that lock for a moment at each commit. Takes that second only where there is
+ * such a program.
+ */
+export function longWriters(database: string): readonly LockHolder[] {
+  const writers = (lockHolders(database, 'writer') ?? []).map(({ pid }) => pid)
+  let found = otherHolders(database, 'writing').filter(({ pid }) => !writers.includes(pid))
+  for (let waited = 0; found.length > 0 && waited < LONG_HELD_MS; waited += LOOK_MS) {
+    pauseThread(LOOK_MS)
+    const still = otherHolders(database, 'writing')
+    found = still.filter(({ pid }) => found.some(earlier => earlier.pid === pid))
+  }
+  return found
+}
+
+/** Another process that holds the lock of the writer and is stopped. */
+export const haltedWriter = (database: string): LockHolder | undefined =>
+  otherHolders(database, 'writer').find(({ isHalted }) => isHalted)
+
 /**
  * Another process that holds the lock of the writer and writes nothing: it is stopped, or it does not have this file
  * open, since it waits, or since the file was moved or replaced. Undefined where the system does not show that.
@@ -82,12 +106,16 @@ export function idleWriter(database: string): LockHolder | undefined {
   if (holder === undefined || holder.isHalted) return holder
   if (hasOpen(holder.pid, database)) return undefined
   // A session opens the file a moment after it took the lock, and a reload ends one session and begins the next.
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, REOPENING_MS)
+  pauseThread(REOPENING_MS)
   const isStill = otherHolders(database, 'writer').some(({ pid }) => pid === holder.pid)
   return isStill && !hasOpen(holder.pid, database) ? holder : undefined
 }
 
 const REOPENING_MS = 500
+
+function pauseThread(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}
 
 /** True as well when this user may not see the files of the process. In a container, the file may have another path. */
 function hasOpen(pid: number, database: string): boolean {

@@ -1,10 +1,12 @@
 import { dirname } from 'node:path'
 import { MINUTE_MS } from '../../base/clock.ts'
 import { errorCode, reasonWithHint } from '../../base/errors.ts'
+import { databaseBusy } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import { freeOnDisk } from '../disk/disk-space.ts'
-import { holdersHint, idleWriter, type LockHolder } from '../disk/lock-holders.ts'
+import { identityOf } from '../disk/location.ts'
+import { haltedWriter, holdersHint, idleWriter, type LockHolder, longWriters } from '../disk/lock-holders.ts'
 import { isLocked } from '../file/lock.ts'
 import { META, readNote } from '../sync/meta.ts'
 import type { Writer } from '../sync/writer-note.ts'
@@ -102,8 +104,8 @@ export function daemonOf(
 ): DaemonReport | null {
   const state = readNote<DaemonState>(notes, META.daemonState)
   const lastNoted = notes(META.clock)
-  const idle = state?.state === 'waiting' ? undefined : idleWriter(file)
-  if (idle) return notWriting(file, lastNoted, idle)
+  const idle = state?.state === 'waiting' ? haltedWriter(file) : idleWriter(file)
+  if (idle) return notWriting(file, { lastNoted, idle, writer })
   if (state === undefined || state.state === 'stopped') return state ?? null
   const isRunning = writer?.running === true && writer.command === 'daemon'
   if (!isRunning)
@@ -115,14 +117,22 @@ export function daemonOf(
     }
   const isSilent = lastNoted !== undefined && now - Date.parse(lastNoted) > SILENT_MS
   if (state.state !== 'running' || !isSilent) return state
-  return notWriting(file, lastNoted, undefined)
+  return notWriting(file, { lastNoted, idle, writer })
 }
 
 /** Less space than SQLite needs to write. */
 const FULL_BYTES = 1024 ** 2
 
+interface SilentWriter {
+  /** When the daemon last stored the time. */
+  lastNoted: string | undefined
+  /** Undefined for a process that has the file open. */
+  idle: LockHolder | undefined
+  writer: Writer | null
+}
+
 /** The state of a process that holds the lock and cannot say itself why it does not write. */
-function notWriting(file: string, lastNoted: string | undefined, idle: LockHolder | undefined): DaemonReport {
+function notWriting(file: string, { lastNoted, idle, writer }: SilentWriter): DaemonReport {
   const state = {
     state: 'waiting',
     code: 'not-writing',
@@ -142,8 +152,28 @@ function notWriting(file: string, lastNoted: string | undefined, idle: LockHolde
       reason: 'The disk of the database is full',
       hint: 'Free some space on the disk of the database.',
     }
+  const holders = longWriters(file)
+  if (holders.length > 0) {
+    const { code, message: reason, hint = '' } = databaseBusy(file, undefined, holders)
+    return { ...state, code, reason, hint }
+  }
   if (idle === undefined)
     return { ...state, reason: 'it has not written the database for some minutes; see its log or /status' }
-  const reason = `Process ${idle.pid} holds the lock and does not have this file open; see its log or /status`
-  return { ...state, code: 'not-opened', reason, hint: 'If the file was moved or replaced, put it back.' }
+  const { pid } = idle
+  // A process that has just started has not recorded itself yet, and in a container it has another PID.
+  const inode = writer?.pid === pid ? writer.inode : undefined
+  if (inode !== undefined && inode === identityOf(file)?.ino)
+    return {
+      ...state,
+      reason: `Process ${pid} has closed the database until it can use it again`,
+      hint: SEE_LOG,
+    }
+  const hint =
+    inode === undefined
+      ? `${SEE_LOG} If the file was moved or replaced, put it back.`
+      : 'The file was moved or replaced: put it back.'
+  const reason = `Process ${pid} holds the lock and does not have this file open`
+  return { ...state, code: 'not-opened', reason, hint }
 }
+
+const SEE_LOG = 'The reason is in its log and in /status.'

@@ -3,7 +3,7 @@ import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.
 import type { ResourceStateName } from '../../dictionary/sync-tables.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { databaseSizes } from '../disk/disk-space.ts'
-import { LARGE_WAL_BYTES, type LockHolder, walReaders } from '../disk/lock-holders.ts'
+import { LARGE_WAL_BYTES, type LockHolder, longWriters, walReaders } from '../disk/lock-holders.ts'
 import { readRequests } from '../file/handed-over.ts'
 import type { Workspace } from '../file/workspace.ts'
 import { type LagReport, readArrivals } from '../sync/arrivals.ts'
@@ -50,7 +50,9 @@ export interface StatusReport<Row = ResourceReport> {
   database_bytes: number
   wal_bytes: number
   /** Programs whose transactions keep a `-wal` that is large, or has purged content, from shrinking. Else empty. */
-  wal_readers: readonly WalReader[]
+  wal_readers: readonly OtherProgram[]
+  /** Programs that have held the lock for writing for a second while parley should write. Else empty. */
+  lock_holders: readonly OtherProgram[]
   /** Null when no process ever wrote the warehouse. */
   writer: WriterState | null
   /** The resources that the writer reads: all of them unless `sync.resources`, `--only` or `--skip` leave some out. */
@@ -134,7 +136,8 @@ export interface PurgeRemains {
   reason: string
 }
 
-export interface WalReader {
+/** A program that is no writer of parley. */
+export interface OtherProgram {
   pid: number
   /** Such as `sqlite3`; null when this user may not see it. */
   program: string | null
@@ -227,13 +230,16 @@ function reportOf<Row extends UncountedRow>(
   const sizes = databaseSizes(file)
   const remains = readNote<NotedRemains>(notes, META.purgeRemains) ?? {}
   const isWalHeld = sizes.walBytes >= LARGE_WAL_BYTES || remains.wal !== undefined
+  // A daemon that waits says why.
+  const isWriting = writer?.running === true && state?.state !== 'waiting'
   const [troubles, readSince, arrivals] = [readTroubles(db), readReadSince(db), readArrivals(db)]
   return {
     database: file,
     workspace: readNote<Workspace>(notes, META.workspace) ?? null,
     database_bytes: sizes.bytes,
     wal_bytes: sizes.walBytes,
-    wal_readers: isWalHeld ? walReaders(file).map(readerOf) : [],
+    wal_readers: isWalHeld ? walReaders(file).map(programReport) : [],
+    lock_holders: isWriting ? longWriters(file).map(programReport) : [],
     writer,
     chosen_resources: readNote<ResourceName[]>(notes, META.chosenResources) ?? RESOURCE_NAMES,
     daemon: state,
@@ -292,7 +298,7 @@ const NO_TROUBLES: ResourceTroubles = {
 /** Stored states that are wrong while the daemon waits: it reads nothing, and may be unable to store that. */
 const STOPS: readonly ResourceStateName[] = ['ok', 'backfilling', 'waiting']
 
-const readerOf = ({ pid, program, state }: LockHolder): WalReader => ({
+const programReport = ({ pid, program, state }: LockHolder): OtherProgram => ({
   pid,
   program: program ?? null,
   state,

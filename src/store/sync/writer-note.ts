@@ -7,6 +7,8 @@ export interface Writer {
   pid: number
   command: string
   since: string
+  /** Of the file that it opened. Absent in the records of earlier versions. */
+  inode?: number | undefined
 }
 
 export function readWriter(db: Sqlite): Writer | undefined {
