@@ -2,7 +2,7 @@ import { type App, openApp } from '../app/app.ts'
 import { afterGrace } from '../app/grace.ts'
 import { createReportSources, type ReportSources } from '../app/report-sources.ts'
 import { startFields } from '../app/start-fields.ts'
-import { type Clock, isoInstant } from '../base/clock.ts'
+import { type Clock, isoInstant, SECOND_MS } from '../base/clock.ts'
 import {
   EXIT_STATUS,
   type ExitStatus,
@@ -25,7 +25,9 @@ import { rebuildLarge } from '../retention/maintain.ts'
 import { createMetrics, type Metrics } from '../server/metrics.ts'
 import type { Nudge } from '../server/nudge.ts'
 import { startStatusServer } from '../server/server.ts'
+import { DATABASE_BUSY } from '../store/database/sqlite-errors.ts'
 import { requireStillThere, resolvedPath } from '../store/disk/location.ts'
+import { otherHolders } from '../store/disk/lock-holders.ts'
 import { refuseOtherWorkspaceAt } from '../store/file/open.ts'
 import { noteWhileWaiting } from '../store/open-warehouse.ts'
 import { type DaemonState, reasonOfState } from '../store/status/processes.ts'
@@ -175,7 +177,11 @@ async function waitForNextSession(
 ): Promise<true | undefined> {
   const { clock, serviceManager, stop } = parts
   const waiting = new AbortController()
-  const over = clock.sleep(ms, AbortSignal.any([stop, waiting.signal])).then(() => true)
+  const signal = AbortSignal.any([stop, waiting.signal])
+  const { path } = current.settings.database
+  const sleep =
+    code === DATABASE_BUSY ? sleepWhileLocked(path, ms, { clock, signal }) : clock.sleep(ms, signal)
+  const over = sleep.then(() => true)
   try {
     for (;;) {
       // systemd considers a reload unfinished until it gets `ready`. A reload may have begun the failed session too.
@@ -190,6 +196,22 @@ async function waitForNextSession(
   } finally {
     waiting.abort()
   }
+}
+
+/** How often to look whether another program still has the database locked. */
+const LOOK_MS = 5 * SECOND_MS
+
+/** Sleeps for this time, or until no other program is known to hold the lock of the database. */
+async function sleepWhileLocked(
+  file: string,
+  ms: number,
+  { clock, signal }: { clock: Clock; signal: AbortSignal },
+): Promise<void> {
+  let left = ms
+  do {
+    await clock.sleep(LOOK_MS, signal)
+    left -= LOOK_MS
+  } while (left > 0 && !signal.aborted && otherHolders(file, 'writing').length > 0)
 }
 
 const ENDS = 'The daemon ends'

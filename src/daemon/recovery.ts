@@ -1,6 +1,7 @@
 import { longestBackoffMs } from '../base/backoff.ts'
 import { MINUTE_MS } from '../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
+import { DATABASE_BUSY } from '../store/database/sqlite-errors.ts'
 import { FOREIGN_OBJECT } from '../store/migrations/foreign-objects.ts'
 import { SEARCH_REBUILT } from '../store/search/index-marks.ts'
 
@@ -59,7 +60,7 @@ const LOST_ACCESS_WAIT = { firstMs: MINUTE_MS, mostMs: 60 * MINUTE_MS }
 /**
  * Codes of errors whose cause other people remove from the database. No one notifies this process, so it tries again.
  */
-const OF_OTHERS = ['database-busy', FOREIGN_OBJECT]
+const OF_OTHERS = [DATABASE_BUSY, FOREIGN_OBJECT]
 
 /** Decides what the daemon does next. Pure. */
 export function recoveryFrom(end: SessionEnd): Recovery {

@@ -83,7 +83,7 @@ describe('a program that was stopped in a transaction', () => {
     await loaded(place.file)
   })
 
-  test('status, its --check and the page name a program that keeps the lock of a running daemon', async () => {
+  test('status, its --check and the page name a program that keeps the lock of a running daemon, which goes on soon after it is gone', async () => {
     const place = placeFor(await workspace({ onTestFinished }))
     const daemon = startDaemon({ onTestFinished }, place)
     await loaded(place.file)
@@ -102,5 +102,12 @@ describe('a program that was stopped in a transaction', () => {
     const { status, stdout } = await check()
     expect({ status, stdout }).toMatchObject({ status: 2, stdout: expect.stringContaining(locked) })
     expect(await page()).toContain(who)
+    shell.kill('SIGKILL')
+    await once(shell, 'exit')
+    const freedAt = performance.now()
+    await daemon.says(({ msg }) => msg === 'The daemon continues')
+    // Without a look at the lock the next try is a minute later.
+    expect(performance.now() - freedAt).toBeLessThan(30_000)
+    expect((await check()).status).toBe(0)
   })
 })
