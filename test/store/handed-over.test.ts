@@ -1,4 +1,4 @@
-import { chmodSync, existsSync } from 'node:fs'
+import { chmodSync, existsSync, statSync } from 'node:fs'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
 import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
@@ -75,6 +75,7 @@ describe('a request to the writer', () => {
       pid: process.pid,
       command: 'test',
       since: expect.stringMatching(/^20.*Z$/),
+      inode: statSync(store.path).ino,
     })
   })
 })
