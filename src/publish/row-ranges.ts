@@ -88,22 +88,32 @@ function rangeReader(
   const between = createKeyReader(db, table)
   const rowsOf = (range: Partition, parts: readonly Partition[]) =>
     between(lowerOf(range ?? FIRST_RANGE), lowerOf(parts[parts.indexOf(range) + 1]))
+  /** Names the range of each row. The rows and the ranges are in order. */
+  function* inRanges(keyed: Iterable<KeyedRow>, of: readonly Partition[]) {
+    let current = of[0] ?? FIRST_RANGE
+    let rows = 0
+    let place = 0
+    for (const { row, key } of keyed) {
+      const before = place
+      for (; isReached(of[place + 1], key); place += 1) current = of[place + 1] ?? current
+      if (rows === 0 || place > before) {
+        current = nameByFirst(current, key)
+        rows = 0
+      }
+      if (rows >= most && !key.includes(null)) {
+        current = rangeName(key)
+        rows = 0
+      }
+      rows += 1
+      row.push(current)
+      yield row
+    }
+  }
   return {
     *rows(parts) {
-      for (const range of parts === 'all' ? ranges : parts) {
-        let current = range
-        let rows = 0
-        for (const { row, key } of rowsOf(range, ranges)) {
-          if (rows === 0) current = nameByFirst(range, key)
-          if (rows >= most && !key.includes(null)) {
-            current = rangeName(key)
-            rows = 0
-          }
-          rows += 1
-          row.push(current)
-          yield row
-        }
-      }
+      // One query for all ranges, since a view is computed for each query.
+      if (parts === 'all') yield* inRanges(between(undefined, undefined), ranges)
+      else for (const range of parts) yield* inRanges(rowsOf(range, ranges), [range])
     },
     *of(part, parts) {
       for (const { row } of rowsOf(part, parts)) {
@@ -121,6 +131,12 @@ function rangeReader(
     },
     compare: (one, other) => compareKeys(lowerOf(one) ?? [], lowerOf(other) ?? []),
   }
+}
+
+/** Whether a row with this key belongs to the range or to a later one. */
+function isReached(range: Partition | undefined, key: readonly StoredCell[]): boolean {
+  const lower = lowerOf(range)
+  return lower !== undefined && compareKeys(key, lower) >= 0
 }
 
 /** @param key the key of the first row */
