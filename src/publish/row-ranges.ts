@@ -90,7 +90,7 @@ function rangeReader(
     between(lowerOf(range ?? FIRST_RANGE), lowerOf(parts[parts.indexOf(range) + 1]))
   /** Names the range of each row. The rows and the ranges are in order. */
   function* inRanges(keyed: Iterable<KeyedRow>, of: readonly Partition[]) {
-    let current = of[0] ?? FIRST_RANGE
+    let current: Partition = of[0] ?? FIRST_RANGE
     let rows = 0
     let place = 0
     for (const { row, key } of keyed) {
