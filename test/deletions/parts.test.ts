@@ -46,7 +46,7 @@ async function startMeeting() {
     }
   }
   await nights(1)
-  return { api, trial, parts, nights }
+  return { trial, parts, nights }
 }
 
 const words = (trial: Trial) => trial.column('SELECT text FROM live_transcript_entries')
@@ -92,18 +92,6 @@ test('results that answer 404 twice while their meeting exists are deleted, and 
   parts.set('results', results)
   await nights(1)
   expect(trial.column('SELECT id FROM live_playbook_results')).toEqual(['r'])
-})
-
-test('a backfill ends although each answer denies a result that another one shows', async () => {
-  const { api, trial, parts, nights } = await startMeeting()
-  parts.set('results', { body: { data: [{ id: 'r' }, { id: 's' }] } })
-  await nights(1)
-  const route = '/v1/meetings/{id}/playbook-results'
-  const before = api.asked(route).length
-  api.on(route, () => ({ body: { data: [{ id: api.asked(route).length % 2 === 0 ? 'r' : 's' }] } }))
-  await nights(1)
-  expect(api.asked(route).length - before).toBe(2)
-  expect(trial.column('SELECT id FROM live_playbook_results ORDER BY id')).toEqual(['r', 's'])
 })
 
 test('a document that the API sends as null is NULL, and a stored one becomes NULL after a second answer', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ResourceName } from '../../src/declare/resource-names.ts'
 import { endProbes, probeLater } from '../../src/engine/deletions/probe-later.ts'
-import { createSchedule } from '../../src/engine/due/due-times.ts'
+import { confirmationMs } from '../../src/engine/deletions/recheck.ts'
 import { wantList } from '../../src/engine/due/wants.ts'
 import { message, minutesBack, startTrial, uuid } from '../engine/trial-backfill.ts'
 import { startTimed } from '../engine/trial-timed.ts'
@@ -147,9 +147,7 @@ test('a backfill waits until the confirming read is due, although the clock of t
   const [dueAt] = trial.column("SELECT due_at FROM sync_tasks WHERE feed = 'teams.list.probe'")
   const { server, clock } = timed.context
   server.observe(server.now() + 900, 0)
-  const keys = { resource: 'teams', feed: 'teams.list.probe', everyRound: false } as const
-  const wait = createSchedule(timed.context).tasksWaitMs(keys)
-  expect(wait).toBeGreaterThan(0)
+  const wait = confirmationMs(timed.context, ['teams'])
   expect(wait).toBeGreaterThanOrEqual(Date.parse(String(dueAt)) - clock.now())
 })
 

@@ -48,8 +48,6 @@ export interface RunOptions {
   signal?: AbortSignal
 }
 
-const LOOK_MS = 10
-
 export async function startTrial(api: ScriptedApi): Promise<Trial> {
   const folder = mkdtempSync(join(tmpdir(), 'parley-engine-'))
   const path = join(folder, 'parley.db')
@@ -57,15 +55,15 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
   let moved = 0
   let counted = 0
   let passed = 0
+  /** Stops the run. Only waits to confirm deletions sleep with this signal, and the clock jumps to their end. */
+  let ended: AbortSignal | undefined
   const clock: Clock = {
     ...system,
     now: () => system.now() + moved + passed,
     elapsed: () => system.elapsed() + passed,
-    /** Time that is passed meanwhile counts. */
     async sleep(ms, stop) {
-      const until = clock.elapsed() + ms
-      for (let left = ms; left > 0 && !stop?.aborted; left = until - clock.elapsed())
-        await system.sleep(Math.min(left, LOOK_MS), stop)
+      if (stop === undefined || stop !== ended) return system.sleep(ms, stop)
+      passTime(ms)
     },
   }
   const passTime = (ms: number) => {
@@ -109,35 +107,28 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
         maxResponseBytes,
         clock,
       })
-      const ended = options.signal ?? new AbortController().signal
-      const backfill = createBackfill({
-        store,
-        client,
-        governor,
-        clock,
-        log,
-        random: options.random ?? (() => 0),
-        options: {
-          since: options.since ?? null,
-          intervalScale: 1,
-          accessLogEndParameter: options.endParameter ?? 'to',
-          words: options.words ?? true,
-        },
-        resources,
-        giveUpMs,
-        pollMs: 60_000,
-        stopNew: ended,
-        cancel: ended,
-      })
-      /** The clock jumps to the end of each wait to confirm deletions. */
-      const jumps = setInterval(() => {
-        const until = backfill.progress().confirmingUntil
-        if (until !== undefined) passTime(Math.max(0, until - clock.now()))
-      }, LOOK_MS)
+      ended = options.signal ?? new AbortController().signal
       try {
-        return await backfill.run()
+        return await createBackfill({
+          store,
+          client,
+          governor,
+          clock,
+          log,
+          random: options.random ?? (() => 0),
+          options: {
+            since: options.since ?? null,
+            intervalScale: 1,
+            accessLogEndParameter: options.endParameter ?? 'to',
+            words: options.words ?? true,
+          },
+          resources,
+          giveUpMs,
+          pollMs: 60_000,
+          stopNew: ended,
+          cancel: ended,
+        }).run()
       } finally {
-        clearInterval(jumps)
         counted = governor.state().usedToday
         governor.close()
         await client.close()

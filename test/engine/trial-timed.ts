@@ -8,8 +8,8 @@ import type { ResourceName } from '../../src/declare/resource-names.ts'
 import { createContext, type EngineContext } from '../../src/engine/context/context.ts'
 import { growingBackoff } from '../../src/engine/context/feed-waits.ts'
 import type { Job, Source } from '../../src/engine/context/job.ts'
+import { byTime } from '../../src/engine/due/by-time.ts'
 import { isIdle, nextDueMs } from '../../src/engine/due/due.ts'
-import { createSchedule } from '../../src/engine/due/due-times.ts'
 import { openSegments, wantSegment } from '../../src/engine/due/wants.ts'
 import { settle } from '../../src/engine/run/round-end.ts'
 import { createSources } from '../../src/engine/run/sources.ts'
@@ -87,7 +87,7 @@ export async function startTimed(
       unavailableMs: 86_400_000 * intervalScale,
       refusedMs: 60_000 * intervalScale,
     }),
-    createSchedule: made => createSchedule(made, pollMs),
+    createSchedule: made => byTime(made, { pollMs }),
     isFinished: name =>
       context.rounds.wasComplete(name) ||
       sources.every(source => source.resource !== name || isIdle(context, source)),

@@ -7,7 +7,7 @@ import { isoInstant, systemClock } from '../../src/base/clock.ts'
 import { createLog, type Log } from '../../src/base/log.ts'
 import { createContext, type EngineContext } from '../../src/engine/context/context.ts'
 import { backoffForTheRun } from '../../src/engine/context/feed-waits.ts'
-import { createSchedule } from '../../src/engine/due/due-times.ts'
+import { byRounds } from '../../src/engine/due/by-rounds.ts'
 import { endPassOf, recoverFromDeadCursor, splitPass } from '../../src/engine/modes/pass.ts'
 import { addFirstSegment } from '../../src/engine/modes/timeline/timeline.ts'
 import type { Segment } from '../../src/store/sync/segments.ts'
@@ -66,7 +66,7 @@ function contextWith(since: string | null): EngineContext {
     log,
     options,
     backoffs: backoffForTheRun(),
-    createSchedule,
+    createSchedule: byRounds,
     isFinished: () => true,
   })
 }

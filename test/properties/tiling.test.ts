@@ -7,7 +7,7 @@ import type { TimelineFeed } from '../../src/declare/resource.ts'
 import { createContext } from '../../src/engine/context/context.ts'
 import { growingBackoff } from '../../src/engine/context/feed-waits.ts'
 import { auditInterval } from '../../src/engine/context/intervals.ts'
-import { createSchedule } from '../../src/engine/due/due-times.ts'
+import { byTime } from '../../src/engine/due/by-time.ts'
 import { endPassOf } from '../../src/engine/modes/pass.ts'
 import { tileByAge } from '../../src/engine/modes/timeline/tiling.ts'
 import { addFirstSegment } from '../../src/engine/modes/timeline/timeline.ts'
@@ -78,7 +78,7 @@ describe('the segments of the daemon', () => {
             unavailableMs: DAY,
             refusedMs: DAY,
           }),
-          createSchedule: made => createSchedule(made, POLL_MS),
+          createSchedule: made => byTime(made, { pollMs: POLL_MS }),
           isFinished: () => true,
         })
         const known = new Map<string, number>()
@@ -142,7 +142,7 @@ describe('the segments of the daemon', () => {
         unavailableMs: DAY,
         refusedMs: DAY,
       }),
-      createSchedule: made => createSchedule(made, POLL_MS),
+      createSchedule: made => byTime(made, { pollMs: POLL_MS }),
       isFinished: () => true,
     })
     const insert = store.prepare(

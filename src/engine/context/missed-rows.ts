@@ -3,10 +3,13 @@ import type { EngineOptions } from './engine-options.ts'
 import { scaled } from './intervals.ts'
 
 /** When a pass misses more rows than this, its list is read again. */
-const MANY_MISSING = 500
+export const MANY_MISSING = 500
 
-/** Shorter than the wait for a second denial, so the list is read again before the missing rows are requested. Scaled. */
 const RECHECK_AFTER_MS = MINUTE_MS
+const RECHECKS = 2
+
+/** When many rows are missing, their single reads wait this long, because their list is read again first. Scaled. */
+export const CONFIRM_MANY_AFTER_MS = (RECHECKS + 1) * RECHECK_AFTER_MS
 
 const MOST_DOUBLINGS = 6
 
@@ -14,11 +17,13 @@ export type MissedRows = ReturnType<typeof createMissedRows>
 
 /**
  * Counts the rows that the passes over a list miss. When one pass misses more than 500 rows, an error of the API is
- * more likely than real deletions. The list is then read again a minute later, before the missing rows are requested one
- * by one. Otherwise a single empty answer would cause a request for each row. The counts are in memory only: if a restart
- * loses them, parley sends these requests.
+ * more likely than real deletions. The list is then read again twice, a minute apart, before the missing rows are
+ * requested one by one. Otherwise a single empty answer would cause a request for each row. The counts are in memory
+ * only: if a restart loses them, parley sends these requests.
  */
 export function createMissedRows(options: EngineOptions) {
+  /** By segment: the number of times that it is still to be read again. */
+  const rechecks = new Map<number, number>()
   const missed = new Map<number, number>()
   /** By segment: the number of passes in a row in which rows became suspected. */
   const suspecting = new Map<number, number>()
@@ -28,8 +33,8 @@ export function createMissedRows(options: EngineOptions) {
       if (rows > 0) missed.set(segment, (missed.get(segment) ?? 0) + rows)
     },
     /**
-     * Ends the count of a pass. Returns the time in ms after which the segment is read again because the pass missed many
-     * rows; undefined when it did not.
+     * Ends the count of a pass. Returns the time in ms after which the segment is read again because a pass missed many
+     * rows; undefined when no pass did.
      * @param isSuspecting whether rows became suspected in this pass
      */
     passEnded(segment: number, isSuspecting = false): number | undefined {
@@ -37,7 +42,13 @@ export function createMissedRows(options: EngineOptions) {
       else suspecting.delete(segment)
       const isMany = (missed.get(segment) ?? 0) > MANY_MISSING
       missed.delete(segment)
-      return isMany ? scaled(RECHECK_AFTER_MS, options) : undefined
+      const left = rechecks.get(segment) ?? (isMany ? RECHECKS : 0)
+      if (left === 0) {
+        rechecks.delete(segment)
+        return undefined
+      }
+      rechecks.set(segment, left - 1)
+      return scaled(RECHECK_AFTER_MS, options)
     },
     /**
      * The factor for the usual wait before the pass that confirms. It doubles with each further pass in a row in which

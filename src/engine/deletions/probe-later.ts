@@ -3,6 +3,7 @@ import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../context/context.ts'
 import { WEEK_MS } from '../context/intervals.ts'
+import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from '../context/missed-rows.ts'
 import { noteDenial } from './denial.ts'
 
 /** Probes rows minutes after a list has not shown them. */
@@ -21,11 +22,14 @@ export interface MissingRow {
  * Marks the missing rows as suspected and writes a probe for each, which is due minutes later. Rows are skipped that
  * are suspected already, or that an earlier probe has found lately although no list shows them. Returns how many rows
  * are newly suspected.
+ *
+ * @param before how many rows the same pass has marked as suspected before this call
  */
 export function probeLater(
   context: EngineContext,
   { resource, table, probe, scope }: { resource: ResourceName; table: string; probe: string; scope: string },
   missing: readonly MissingRow[],
+  before = 0,
 ): number {
   const { tasks, suspicions } = context.store
   const isAsked = (key: string) => {
@@ -39,8 +43,11 @@ export function probeLater(
     const verdict = noteDenial(context, { table, scope, key: row.key }, { confirms: false })
     return verdict.state === 'confirmed' ? [] : [{ ...row, askAgainMs: verdict.askAgainMs }]
   })
-  for (const { key, at, askAgainMs } of suspects)
-    tasks.demand({ feed: probe, scope, key, sortAt: at, dueAt: context.store.dueClock.after(askAgainMs) })
+  const isMany = before + suspects.length > MANY_MISSING
+  for (const { key, at, askAgainMs } of suspects) {
+    const dueAt = isMany ? context.after(CONFIRM_MANY_AFTER_MS) : context.store.dueClock.after(askAgainMs)
+    tasks.demand({ feed: probe, scope, key, sortAt: at, dueAt })
+  }
   return suspects.length
 }
 

@@ -6,7 +6,7 @@ import type { EngineContext } from '../context/context.ts'
 import { scaled } from '../context/intervals.ts'
 import type { Keys, Source } from '../context/job.ts'
 import { confirmingReadMs } from '../deletions/recheck.ts'
-import { createSchedule } from './due-times.ts'
+import { byTime } from './by-time.ts'
 import { firstReads } from './first-reads.ts'
 import { hasWaitingRetry } from './retries.ts'
 
@@ -14,7 +14,7 @@ import { hasWaitingRetry } from './retries.ts'
  * Computes when each list and key is read next. The work of the modes, the sleep of an idle daemon, `next_run_at`, the
  * backlog and the check for late lists all derive from it.
  *
- * The due time of a segment is computed from its row and the settings whenever it is needed (`dueAt` in due-times.ts). It
+ * The due time of a segment is computed from its row and the settings whenever it is needed (`dueAt` in by-time.ts). It
  * is not stored: a change that did not update the stored time would silence the list. Single reads are due at the time
  * stored in their task.
  */
@@ -99,7 +99,7 @@ export function nextDueOfDaemonMs(
   { resource, sources, pollMs }: { resource: Resource; sources: readonly Source[]; pollMs: number },
 ): number {
   if (context.backoffs.hasFailedFeed(resource.name)) return 0
-  const ofDaemon = { ...context, schedule: createSchedule(context, pollMs) }
+  const ofDaemon = { ...context, schedule: byTime(context, { pollMs }) }
   const waits = [
     ...listsOf(resource).flatMap(list => partsOf(ofDaemon, list).map(({ waitMs }) => waitMs)),
     ...sources.flatMap(({ keys }) => (keys ? keysWaitMs(ofDaemon, keys) : [])),

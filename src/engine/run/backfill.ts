@@ -7,9 +7,10 @@ import { createContext, type EngineContext } from '../context/context.ts'
 import type { EngineDeps } from '../context/engine-options.ts'
 import { backoffForTheRun } from '../context/feed-waits.ts'
 import { isHoldOver } from '../deletions/apply.ts'
+import { confirmationMs } from '../deletions/recheck.ts'
+import { byRounds } from '../due/by-rounds.ts'
 import { interruptedSince, isContinued } from '../due/continued-rounds.ts'
 import { nextDueOfDaemonMs } from '../due/due.ts'
-import { createSchedule } from '../due/due-times.ts'
 import { sweepTexts } from '../modes/items/text-sweep.ts'
 import { noProgress, type SchedulerProgress, trafficOf } from '../requests/request-counts.ts'
 import { createScheduler, type Scheduler } from '../scheduler/scheduler.ts'
@@ -77,20 +78,29 @@ export function createBackfill(deps: BackfillDeps) {
     log,
     options,
     backoffs: backoffForTheRun(),
-    createSchedule,
+    createSchedule: byRounds,
     isFinished,
   })
   let scheduler: Scheduler | undefined
   let result: BackfillResult | undefined
+  let waits = 0
+  let confirmingUntil: number | undefined
 
-  /** When the first read that may confirm a deletion falls due, while no other read is left. */
-  const confirmingUntil = (): number | undefined => {
-    if (finishedNow().length < resources.length) return undefined
-    const ms = Math.min(...resources.map(({ name }) => waitMsOf(name)))
-    return Number.isFinite(ms) ? clock.now() + ms : undefined
+  /**
+   * A backfill requests suspected rows once more, minutes later. Until then no other request is left, so the run waits.
+   * Returns whether more requests are due.
+   */
+  const waitToConfirm = async (running: Scheduler): Promise<boolean> => {
+    const ms = confirmationMs(context, deps.resources)
+    if (ms === undefined || waits >= MOST_WAITS || stopNew.aborted) return false
+    waits += 1
+    confirmingUntil = clock.now() + ms
+    log.info('Waiting to confirm suspected deletions', { wait_ms: Math.round(ms) })
+    await clock.sleep(ms, stopNew)
+    running.excludeWait(ms)
+    confirmingUntil = undefined
+    return !stopNew.aborted
   }
-
-  const waitMsOf = (name: ResourceName) => Math.min(...sourcesOf(name).map(source => source.waitMs()))
 
   const finishedNow = () => resources.filter(({ name }) => isFinished(name))
 
@@ -113,7 +123,7 @@ export function createBackfill(deps: BackfillDeps) {
   const readAll = async (running: Scheduler): Promise<readonly Resource[]> => {
     for (let repeats = 0; ; ) {
       await running.run()
-      if (await applyDeletions()) continue
+      if ((await waitToConfirm(running)) || (await applyDeletions())) continue
       const finished = finishedNow()
       if (stopNew.aborted || repeats >= MOST_REPEATS || finished.length === resources.length) return finished
       repeats += 1
@@ -124,7 +134,7 @@ export function createBackfill(deps: BackfillDeps) {
     progress: (): BackfillProgress => ({
       ...(scheduler?.progress ?? noProgress()),
       begun: scheduler !== undefined,
-      confirmingUntil: scheduler && confirmingUntil(),
+      confirmingUntil,
       resources: resources.map(({ name }) => ({
         resource: name,
         counts: context.runs.counts(name),
@@ -161,8 +171,7 @@ export function createBackfill(deps: BackfillDeps) {
       await recording
       const interrupted = stopped !== undefined || stopNew.aborted
       const ended = await store.transaction(() => {
-        const isWaiting = ({ name }: Resource) => interrupted && Number.isFinite(waitMsOf(name))
-        const read = (finished ?? finishedNow()).filter(resource => !isWaiting(resource))
+        const read = finished ?? finishedNow()
         return resources.map(resource => endRound(context, resource, { interrupted, read }))
       })
       await store.transaction(() => {
@@ -238,7 +247,7 @@ function beginRounds(context: EngineContext, chosen: readonly Resource[]): Begun
 
 interface Ending {
   interrupted: boolean
-  /** The resources of which every due request is done, and in an interrupted run also every confirmation. */
+  /** The resources of which every due request is done. */
   read: readonly Resource[]
 }
 
@@ -254,7 +263,8 @@ function endRound(context: EngineContext, resource: Resource, { interrupted, rea
     const reason = failure ? reasonWithHint(failure) : backoffs.reason(name)
     return { resource: name, outcome, ...runs.counts(name), ...(reason !== undefined && { reason }) }
   }
-  if (!read.includes(resource)) return result('stopped')
+  const isWaiting = interrupted && confirmationMs(context, [name]) !== undefined
+  if (!read.includes(resource) || isWaiting) return result('stopped')
   const outcome = recordOutcome(context, resource, true)
   const now = context.now()
   const { roundOpen, roundStartedAt } = store.state.get(name)
@@ -301,3 +311,6 @@ function resultOf(
 
 /** The most times that `scheduler.run` is called again because new reads have fallen due. */
 const MOST_REPEATS = 3
+
+/** If replicas of the API disagree, suspicions may arise indefinitely. After this many waits, the next run decides. */
+const MOST_WAITS = 4

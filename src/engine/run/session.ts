@@ -7,8 +7,8 @@ import type { EngineDeps } from '../context/engine-options.ts'
 import { growingBackoff } from '../context/feed-waits.ts'
 import { scaled } from '../context/intervals.ts'
 import type { Job, Lane } from '../context/job.ts'
+import { byTime } from '../due/by-time.ts'
 import { backlogNow, nextDueMs } from '../due/due.ts'
-import { createSchedule } from '../due/due-times.ts'
 import { adoptLateness, noteLateness } from '../due/lateness.ts'
 import { wantList } from '../due/wants.ts'
 import { sweepTexts } from '../modes/items/text-sweep.ts'
@@ -74,7 +74,7 @@ export function createSession(deps: SessionDeps) {
       unavailableMs: scaled(UNAVAILABLE_MS, options),
       refusedMs: scaled(REFUSED_MS, options),
     }),
-    createSchedule: made => createSchedule(made, deps.pollMs),
+    createSchedule: made => byTime(made, deps),
     // Once a parent has been complete, its rows are stored, so its children need not wait until it is idle.
     isFinished: name => context.rounds.wasComplete(name) || isIdle(name),
   })

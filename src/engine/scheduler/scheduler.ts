@@ -134,6 +134,8 @@ export function createScheduler(deps: SchedulerDeps) {
     progress,
     /** Ends the run with this error. */
     stop,
+    /** Excludes a wait between two calls of `run` from the silence of the API. */
+    excludeWait: reachability.excludeWait,
     /**
      * Runs until no source has work left or the scheduler is stopped. May be called again when there is more work.
      * @throws the StopError that ended it

@@ -70,6 +70,9 @@ export function createSuspicions(prepare: Prepare) {
       AND (@butKeys IS NULL OR key NOT GLOB @butKeys)`
   const count = prepare<number>(`SELECT count(*) ${undecided}`).pluck()
   const earliest = prepare<string | null>(`SELECT min(missing_since) ${undecided}`).pluck()
+  const latest = prepare<string | null>(
+    'SELECT max(missing_since) FROM sync_suspicions WHERE table_name = ? AND confirmed = 0',
+  ).pluck()
   return {
     find({ table, scope, key }: RowKey): Suspicion | undefined {
       const row = find.get(table, scope, key)
@@ -107,6 +110,7 @@ export function createSuspicions(prepare: Prepare) {
     /** The earliest denial of the rows that `countUndecided` counts. */
     earliestUndecided: (table: string, since: string, { scope = null, butKeys = null }: RowsOf = {}) =>
       earliest.get({ table, since, scope, butKeys }) ?? undefined,
+    latestUndecided: (table: string) => latest.get(table) ?? undefined,
     /** Number of a table's rows that analysts see as live, counted no further than `atMost`. */
     liveRows(table: string, atMost: number) {
       const live = `SELECT 1 FROM ${quote(table)} WHERE ${isLive(tableNamed(table))} LIMIT +?`

@@ -96,16 +96,11 @@ export function readAgain(
 
 const NOT_READY = { firstMs: 10 * MINUTE_MS, mostMs: DAY_MS }
 
-/**
- * Schedules the read that may confirm a suspicion. In a backfill too it is due after `afterMs`, not once per round. After
- * another such read the wait is twice as long, so that a backfill leaves it to the next run: if replicas of the API
- * disagree, each answer may deny something else.
- */
+/** Schedules the read that may confirm a suspicion. In a backfill too it is due after `afterMs`, not once per round. */
 export function recheckAfter(context: EngineContext, { task }: ItemWork, afterMs: number): void {
-  const waitMs = task.round === BY_DUE_TIME ? 2 * afterMs : afterMs
   context.store.tasks.done(task, {
     round: BY_DUE_TIME,
-    dueAt: context.store.dueClock.after(waitMs),
+    dueAt: context.store.dueClock.after(afterMs),
     attempts: task.attempts + 1,
     sortAt: task.sortAt,
   })

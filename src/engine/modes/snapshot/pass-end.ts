@@ -7,6 +7,7 @@ import type { KeyRange } from '../../../store/sync/tasks/seen-keys.ts'
 import type { EngineContext } from '../../context/context.ts'
 import { scaled } from '../../context/intervals.ts'
 import type { Batches } from '../../context/job.ts'
+import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from '../../context/missed-rows.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { probeLater } from '../../deletions/probe-later.ts'
 import { confirmingPassMs } from '../../deletions/recheck.ts'
@@ -44,7 +45,7 @@ export function* endPass(context: EngineContext, ended: EndedPass): Batches {
       if (upTo !== undefined) yield
       const after: string = upTo ?? ''
       upTo = store.seen.rangeEnd(rows, after, KEYS_AT_ONCE)
-      missed += denyUnseen(context, ended, { after, upTo })
+      missed += denyUnseen(context, ended, { after, upTo }, missed)
     } while (upTo !== undefined)
   }
   missedRows.note(pass.id, missed)
@@ -72,12 +73,13 @@ export function* forgetSeen({ store }: Pick<EngineContext, 'store'>, feed: strin
 /**
  * Denies those rows of a key range that the pass has not seen. Returns how many of them are newly suspected, or due for
  * a single read.
+ * @param before the sum of the results for the earlier ranges
  */
-function denyUnseen(context: EngineContext, ended: EndedPass, range: KeyRange): number {
+function denyUnseen(context: EngineContext, ended: EndedPass, range: KeyRange, before: number): number {
   const { id, feed, pass } = ended
   const { evidence, table } = feed
   const keys = context.store.seen.unseen(id, { table, scope: pass.scope }, range)
-  if (evidence.by === 'detail') return readUnlisted(context, ended, keys, range)
+  if (evidence.by === 'detail') return readUnlisted(context, ended, keys, range, before)
   if (evidence.by === 'second-pass') return denyByPass(context, ended, keys)
   const askable = keys.filter(key => isAskable(evidence, key))
   const place = { resource: ended.resource, table, probe: `${id}.probe`, scope: pass.scope }
@@ -85,6 +87,7 @@ function denyUnseen(context: EngineContext, ended: EndedPass, range: KeyRange): 
     context,
     place,
     askable.map(key => ({ key, at: null })),
+    before,
   )
   // A key that cannot be requested is denied by a second pass.
   const others = keys.filter(key => !isAskable(evidence, key))
@@ -122,9 +125,11 @@ function readUnlisted(
   { resource, feed }: EndedPass,
   keys: readonly string[],
   range: KeyRange,
+  before: number,
 ): number {
   const { store, schedule } = context
   const due = noteUnlisted(context, resource, keys, range)
+  const isMany = before + due.length > MANY_MISSING
   for (const { key, isNew } of due) {
     const row = { table: feed.table, scope: '', key }
     // The list may never show the rows in `always`, so it cannot deny them.
@@ -134,7 +139,10 @@ function readUnlisted(
     // A backfill does not wait to confirm: it reads every row in its round anyway, and most unlisted rows still exist.
     if (!schedule.isTimed || verdict?.state !== 'suspected')
       store.tasks.demand({ ...task, dueAt: store.dueClock.after(0) })
-    else store.tasks.askAt({ ...task, dueAt: store.dueClock.after(verdict.askAgainMs) })
+    else {
+      const askAgainMs = isMany ? scaled(CONFIRM_MANY_AFTER_MS, context.options) : verdict.askAgainMs
+      store.tasks.askAt({ ...task, dueAt: store.dueClock.after(askAgainMs) })
+    }
   }
   return due.length
 }

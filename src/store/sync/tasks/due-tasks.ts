@@ -65,13 +65,6 @@ export function createDueTasks(prepare: Prepare) {
   const nextTryOf = `SELECT try_at AS at FROM sync_tasks INDEXED BY sync_tasks_tried
      WHERE feed = @feed AND tries > 0 AND try_at > @now AND ${IS_ASKED} ORDER BY try_at LIMIT 1`
   const nextTry = prepare<string>(nextTryOf).pluck()
-  const nextInRun = prepare<string | null>(
-    `SELECT min(at) FROM (
-       SELECT * FROM (SELECT due_at AS at FROM sync_tasks INDEXED BY sync_tasks_by_due
-         WHERE feed = @feed AND due_at > @now AND due_at <= @upTo AND (${isByTime} OR feed GLOB '*.probe')
-           AND NOT ${IS_LATER} AND ${IS_ASKED} ORDER BY due_at LIMIT 1)
-       UNION ALL SELECT * FROM (${nextTryOf}))`,
-  ).pluck()
   const nextDue = prepare<string | null>(
     `SELECT min(at) FROM (
        SELECT * FROM (SELECT due_at AS at FROM sync_tasks INDEXED BY sync_tasks_by_due
@@ -94,9 +87,6 @@ export function createDueTasks(prepare: Prepare) {
     nextDue: (feed: string, query: WaitQuery) => nextDue.get(parametersOf({ feed, ...query })) ?? undefined,
     /** When the first of the feed's failed requests that still wait is made again. */
     nextTry: (feed: string, query: WaitQuery) => nextTry.get(parametersOf({ feed, ...query })),
-    /** When the next task is read for which a backfill waits: a failed request, or a confirmation due by `upTo`. */
-    nextInRun: (feed: string, query: WaitQuery & { upTo: string }) =>
-      nextInRun.get(parametersOf({ feed, ...query })) ?? undefined,
     /** Whether a first read, or a read that `announce` or `demand` asked for, is due. */
     hasFirst: (feed: string, now: string, exceptScopes: readonly string[], since: string | null) =>
       first.get(parametersOf({ feed, now, exceptScopes, since })) !== undefined,

@@ -8,6 +8,11 @@ export function createTasks(prepare: Prepare) {
   const find = prepare<Task>(
     `SELECT ${TASK_COLUMNS} FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?`,
   )
+  const latestAsked = prepare<string | null>(
+    `SELECT max(due_at) FROM sync_tasks
+     WHERE (round = ${BY_DUE_TIME} OR feed GLOB '*.probe') AND due_at > @after AND due_at <= @upTo
+       AND substr(feed, 1, instr(feed, '.') - 1) IN (SELECT value FROM json_each(@resources))`,
+  ).pluck()
   const repeated = prepare<string>(
     `SELECT key FROM sync_tasks WHERE feed = ? AND round = ${BY_DUE_TIME} AND scope = ''`,
   ).pluck()
@@ -31,6 +36,9 @@ export function createTasks(prepare: Prepare) {
     ...createDueTasks(prepare),
     ...createTaskResults(prepare),
     find: findTask,
+    /** The latest due time within a span, among these resources' probes and their tasks with `round` = `BY_DUE_TIME`. */
+    latestAsked: (resources: readonly string[], span: { after: string; upTo: string }) =>
+      latestAsked.get({ ...span, resources: JSON.stringify(resources) }) ?? undefined,
     /**
      * Keys without a scope whose last answer counts only if a second answer agrees. A backfill waits for their due time
      * too.
