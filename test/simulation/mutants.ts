@@ -303,7 +303,7 @@ export const MUTANTS: readonly Mutant[] = [
         (_, index): Deed => ({
           kind: 'kill',
           atMs: 2 * index * SECOND,
-          statement: 565 + 7 * index,
+          statement: 605 + 7 * index,
           downMs: 0,
         }),
       ),
