@@ -1,9 +1,12 @@
+import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { migrate } from '../../src/store/migrations/migrate.ts'
 
 /**
  * Upgrades a database by migrations that may call `die()`, which ends the process as kill -9 does. With a number, it dies
- * at that prepared statement. Prints how many prepared statements it has run.
+ * at that prepared statement, and with `at-removal` when it would remove the copy that failed half-way. Prints how many
+ * prepared statements it has run.
  */
 const [path = '', migrations = '', last = ''] = process.argv.slice(2)
 const db = openSqlite(path)
@@ -14,6 +17,11 @@ const die = () => {
   for (;;);
 }
 db.function('die', { directOnly: false }, die)
+
+if (last === 'at-removal') {
+  fs.rmSync = die
+  syncBuiltinESMExports()
+}
 
 let statements = 0
 const prototype = Object.getPrototypeOf(db.prepare('SELECT 1'))

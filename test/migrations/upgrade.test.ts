@@ -8,7 +8,6 @@ import {
   readdirSync,
   readFileSync,
   statSync,
-  watch,
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -30,7 +29,6 @@ const TAGS = journalIn(PRESENT).entries.map(({ tag }) => tag)
 const FIRST_PENDING = TAGS[1] ?? ''
 
 const LARGE_BYTES = 12_000_000
-const HUGE_BYTES = 60_000_000
 
 interface Older {
   path: string
@@ -252,14 +250,7 @@ describe('the copy before an upgrade', () => {
   test('a copy that fails, for example because the disk fills, leaves no file', async () => {
     const { path, folder } = olderDatabase(LARGE_BYTES)
     const before = contentOf(path)
-    const limited = spawn(
-      'sh',
-      ['-c', 'ulimit -f 8000; exec "$0" "$@"', process.execPath, ...upgradeCommand(path, folder)],
-      {
-        stdio: 'ignore',
-      },
-    )
-    const [status] = await once(limited, 'exit')
+    const [status] = await once(startLimitedUpgrade(path, folder, 4000), 'exit')
     expect(status).toBe(1)
     expect(copiesBeside(path)).toEqual([])
     expect(contentOf(path)).toEqual(before)
@@ -282,22 +273,20 @@ function startUpgrade(path: string, migrations: string = PRESENT): ChildProcess 
   return child
 }
 
-/** Upgrades in a separate process that is killed once its copy has started. Returns whether the kill was in time. */
-async function killWhileCopying(path: string, part: string): Promise<boolean> {
-  const child = startUpgrade(path)
-  const watcher = watch(dirname(path), () => {
-    if ((statSync(part, { throwIfNoEntry: false })?.size ?? 0) > 0) child.kill('SIGKILL')
+/** Starts an upgrade in a process that may write only `kilobytes` of any file. */
+function startLimitedUpgrade(path: string, migrations: string, kilobytes: number, dies = ''): ChildProcess {
+  const limited = `ulimit -f ${2 * kilobytes}; exec "$0" "$@"`
+  return spawn('sh', ['-c', limited, process.execPath, ...upgradeCommand(path, migrations), dies], {
+    stdio: 'ignore',
   })
-  await once(child, 'exit')
-  watcher.close()
-  return existsSync(part)
 }
 
 describe('an upgrade that receives kill -9', () => {
   test('a kill in the middle of the copy leaves an upgradable database and no partial copy', async () => {
-    let { path, copy } = olderDatabase(HUGE_BYTES)
-    while (!(await killWhileCopying(path, `${copy}.part`))) ({ path, copy } = olderDatabase(HUGE_BYTES))
-    expect(existsSync(copy)).toBe(false)
+    const { path, folder, copy } = olderDatabase(LARGE_BYTES)
+    const [, signal] = await once(startLimitedUpgrade(path, folder, 4000, 'at-removal'), 'exit')
+    expect(signal).toBe('SIGKILL')
+    expect(copiesBeside(path)).toEqual([`${basename(copy)}.part`])
     const before = contentOf(path)
     expectPresent(path)
     expect(copiesBeside(path)).toEqual([basename(copy)])
