@@ -15,6 +15,7 @@ import { migrate } from '../../src/store/migrations/migrate.ts'
 import { migrationsOf } from '../migrations/older-version.ts'
 import { writeMigratedFile } from '../store/migrated-file.ts'
 import { atomically, newFolder, openAt } from '../store/temporary-store.ts'
+import { share } from '../support/effort.ts'
 import { reportsOf } from '../support/reports-of.ts'
 
 /** Tables and views of other people with the names of tables and views for reports. */
@@ -92,7 +93,7 @@ const CASES = FILES.flatMap(file =>
   NAMES.flatMap(name => (['table', 'view'] as const).map(form => ({ ...file, name, form }))),
 )
 
-test.each(CASES)(
+test.each(share(CASES))(
   'a $form $name of other people in $file stays, and each session works',
   async ({ create, free, name, form }) => {
     const path = create()
