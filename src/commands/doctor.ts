@@ -196,7 +196,8 @@ const NOTHING_KNOWN: DatabaseFacts = {
   learned: undefined,
 }
 
-function runMachineChecks({ api, database }: LoadedSettings['settings'], version: string, add: Add) {
+function runMachineChecks(settings: LoadedSettings['settings'], version: string, add: Add) {
+  const { api, database } = settings
   const { engines }: { engines: { node: string } } = JSON.parse(
     readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
   )
@@ -209,6 +210,7 @@ function runMachineChecks({ api, database }: LoadedSettings['settings'], version
         ? { id: api.workspaceId, baseUrl: api.baseUrl }
         : undefined,
     mode: database.mode,
+    reports: settings,
     version,
     engines: engines.node,
     node: process.versions.node,

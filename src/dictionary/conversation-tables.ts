@@ -214,16 +214,47 @@ const PAIRS_RECOUNTS: readonly Recount[] = [
 export const FOLLOWED_DAY =
   "(SELECT json_extract(value, '$.today') FROM sync_meta WHERE key = 'report_rules')"
 
-const RECORD_ACTIVITY_RECOUNTS: readonly Recount[] = [
-  {
-    about: 'its counts are those of record_conversations',
-    key: ['object', 'record_id'],
-    values: ['meetings', 'mails', 'last_day'],
-    ours: 'SELECT object, record_id, meetings, mails, last_day FROM record_activity',
-    base: `SELECT object, record_id, count(CASE WHEN kind = 'meeting' THEN 1 END), count(CASE WHEN kind = 'mail' THEN 1 END), max(CASE WHEN day <= ${FOLLOWED_DAY} THEN day END)
-      FROM record_conversations GROUP BY object, record_id`,
-  },
-]
+const RECORD_ACTIVITY_RECOUNTS: readonly Recount[] = (() => {
+  const key = ['object', 'record_id']
+  const counts = {
+    meetings: "c.kind = 'meeting'",
+    mails: "c.kind = 'mail'",
+    mails_in: "c.kind = 'mail' AND c.side = 'theirs'",
+    mails_out: "c.kind = 'mail' AND c.side = 'ours'",
+  }
+  const last = (is: string) => `max(CASE WHEN c.day <= ${FOLLOWED_DAY} AND ${is} THEN c.day END)`
+  const sums: Readonly<Record<string, string>> = {
+    ...Object.fromEntries(
+      Object.entries(counts).flatMap(([name, is]) => [
+        [name, `count(CASE WHEN ${is} THEN 1 END)`],
+        [`${name}_without_derived`, `count(CASE WHEN ${is} AND r.how <> 'derived' THEN 1 END)`],
+      ]),
+    ),
+    first_meeting_day: `min(CASE WHEN c.day <= ${FOLLOWED_DAY} AND c.kind = 'meeting' THEN c.day END)`,
+    last_day: last('true'),
+    last_theirs_day: last("(c.side = 'theirs' OR (c.kind = 'meeting' AND c.is_external = 1))"),
+    last_two_way_day: last('c._is_two_way = 1'),
+  }
+  const values = Object.keys(sums)
+  return [
+    {
+      about: 'its counts are those of record_conversations',
+      key,
+      values,
+      ours: `SELECT object, record_id, ${values.join(', ')} FROM record_activity`,
+      base: `SELECT r.object, r.record_id, ${Object.values(sums).join(', ')}
+        FROM record_conversations r JOIN conversations c USING (kind, conversation_id) GROUP BY r.object, r.record_id`,
+    },
+    {
+      about: 'its engaged people are those of record_people',
+      key,
+      values: ['engaged_people'],
+      ours: 'SELECT object, record_id, engaged_people FROM record_activity WHERE engaged_people > 0',
+      base: `SELECT object, record_id, count(DISTINCT party_id) FROM record_people
+        WHERE side = 'theirs' AND wrote_or_spoke = 1 GROUP BY object, record_id`,
+    },
+  ]
+})()
 
 /** The tables in an order in which each explains the next. */
 export const PEOPLE_TABLES: readonly DescribedTable[] = [
@@ -280,7 +311,7 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
       ),
       minutes: column('integer', 'From the start of the meeting to its end.', '45', {
         unit: 'minutes',
-        nullMeaning: 'It is an e-mail, or a time is not known.',
+        nullMeaning: 'It is an e-mail, a time is not known, or the end is before the start.',
       }),
     },
   ),
@@ -464,7 +495,7 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       is_group_email: AS_IN_CONVERSATIONS,
       is_readable: AS_IN_CONVERSATIONS,
       wrote_or_spoke: flag(
-        '1 for who wrote the e-mail or spoke in the meeting. Being invited is no evidence of having been there.',
+        '1 for who wrote the e-mail or spoke in the meeting. Being invited is no evidence of having been there, and neither is the name of a speaker that several people have.',
       ),
       speaker_ratio: column('real', 'Share of the talking time in the meeting.', '0.6', {
         unit: 'not stated',

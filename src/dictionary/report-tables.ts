@@ -297,7 +297,7 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
       ),
       close_date: day('Day on which it is expected to close, or closed.', NO_FIELD),
       closed_day: day(
-        'Local day on which it was closed: by the field for it, else when parley observed the change of its stage, else its close date.',
+        'Local day on which it was closed: by the field for it, else when parley first saw it closed, if parley had seen it before, else its close date.',
         'It is not won, lost or closed, or no day is known.',
       ),
       closed_from: value(`Where \`closed_day\` is from: ${oneOf(CLOSED_FROM)}.`, 'close_date', {

@@ -27,6 +27,7 @@ import {
 } from '../store/migrations/foreign-objects.ts'
 import { appliedMigrations, newestMigration } from '../store/migrations/journal.ts'
 import { takenNameErrors } from '../store/migrations/migrate.ts'
+import type { ReportConfig } from '../store/reporting/report-settings.ts'
 import { lostFileError } from '../store/status/status.ts'
 import { countText } from '../terminal/wording.ts'
 import { exportFindings } from './exports.ts'
@@ -41,6 +42,8 @@ export interface MachineContext {
   /** The workspace in the settings; undefined unless its id and address are valid. */
   workspace: WantedWorkspace | undefined
   mode: number
+  /** What the settings say about reports. */
+  reports: ReportConfig
   /** Undefined when the database does not exist or cannot be opened. */
   db: Sqlite | undefined
   openError: StopError | undefined

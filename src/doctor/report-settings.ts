@@ -3,7 +3,12 @@ import { nameIn, sectionOf } from '../config/settings.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { foreignReportObjects, reportTablesIn } from '../store/reporting/derived-tables.ts'
 import { type GuessedSetting, guessedSettings } from '../store/reporting/guessed-settings.ts'
-import { reportProblems, storedReports } from '../store/reporting/report-settings.ts'
+import {
+  type ReportConfig,
+  reportProblems,
+  settingsNotTaken,
+  storedReports,
+} from '../store/reporting/report-settings.ts'
 import { waitingKeys } from '../store/reporting/waiting-keys.ts'
 import { dateTimeText } from '../terminal/wording.ts'
 import type { CheckFindings, Finding } from './finding.ts'
@@ -12,7 +17,11 @@ import type { CheckFindings, Finding } from './finding.ts'
  * Findings about the tables for reports: settings that fit nothing in the CRM, guesses, and guesses that changed of
  * late.
  */
-export function* reportFindings(db: Sqlite, line: CheckFindings): Generator<Finding> {
+export function* reportFindings(
+  db: Sqlite,
+  line: CheckFindings,
+  { reports }: { reports?: ReportConfig } = {},
+): Generator<Finding> {
   const foreign = foreignReportObjects(db)
   const { deals, conversations } = reportTablesIn(db)
   if (foreign.length > 0)
@@ -23,6 +32,12 @@ export function* reportFindings(db: Sqlite, line: CheckFindings): Generator<Find
     )
   const stored = deals ? storedReports(db) : undefined
   if (!stored) return
+  const notTaken = reports ? settingsNotTaken(db, reports) : []
+  if (notTaken.length > 0)
+    yield line.warning(
+      `the tables for reports were computed with other settings: ${notTaken.join(', ')}`,
+      'Reload or restart parley daemon, or run parley backfill. Then run parley doctor again: it names settings that fit nothing.',
+    )
   for (const problem of reportProblems(db))
     yield line.wrong(problem, EXIT_STATUS.settings, 'Correct the setting, or remove it to let parley guess.')
   for (const { name, before, after, at } of stored.changes)

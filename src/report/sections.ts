@@ -88,6 +88,11 @@ const OUTCOME_UNKNOWN: NotePlan = {
     `${countText(count, 'deal')} ${isAre(count)} not counted, since nothing says whether ${count === 1 ? 'it is' : 'they are'} open.`,
 }
 
+/** SQL for the number of open deals with an amount that was not converted. */
+const unconverted = (condition: string): string =>
+  `SELECT count(*) FROM deals WHERE outcome = 'open' AND amount IS NOT NULL AND amount_reporting IS NULL AND ${condition}
+   AND EXISTS (SELECT 1 FROM report_settings WHERE name = 'reporting.currency' AND value IS NOT NULL)`
+
 const NO_DEAL_OBJECT: NotePlan = {
   sql: "SELECT NOT EXISTS (SELECT 1 FROM report_settings WHERE name = 'crm.deal.object' AND value IS NOT NULL)",
   says: () =>
@@ -186,9 +191,14 @@ export const REPORT_SECTIONS: readonly SectionPlan[] = [
       },
       OUTCOME_UNKNOWN,
       {
-        sql: "SELECT count(*) FROM deals WHERE outcome = 'open' AND amount IS NOT NULL AND amount_reporting IS NULL AND EXISTS (SELECT 1 FROM report_settings WHERE name = 'reporting.currency' AND value IS NOT NULL)",
+        sql: unconverted('currency IS NOT NULL'),
         says: count =>
           `The amounts of ${countText(count, 'open deal')} are not in amount_reporting, since reporting.rates has no rate for their currency.`,
+      },
+      {
+        sql: unconverted('currency IS NULL'),
+        says: count =>
+          `The amounts of ${countText(count, 'open deal')} are not in amount_reporting, since no currency is known of them.`,
       },
       OWNERS_LEFT,
       OWNERS_UNKNOWN,
@@ -228,8 +238,12 @@ export const REPORT_SECTIONS: readonly SectionPlan[] = [
       if (week === undefined) return 'There is no whole week, or no team.'
       // A conversation counts for each team that takes part, so the teams cannot be added up.
       const all = (row: ReportRow) => numberIn(row, 'mails') + numberIn(row, 'meetings')
-      const [most] = rows.filter(row => row['week'] === week).toSorted((one, other) => all(other) - all(one))
-      return `In the week of ${week}, ${most?.['team']} had the most: ${countText(numberIn(most ?? {}, 'mails'), 'e-mail')} to customers and ${countText(numberIn(most ?? {}, 'meetings'), 'meeting')} with them.`
+      const [most, next] = rows
+        .filter(row => row['week'] === week)
+        .toSorted((one, other) => all(other) - all(one))
+      if (!most || all(most) === 0)
+        return `In the week of ${week}, no team had e-mails to customers or meetings with them.`
+      return `In the week of ${week}, ${most['team']} had ${next && all(next) === all(most) ? 'as much as any other team' : 'the most'}: ${countText(numberIn(most, 'mails'), 'e-mail')} to customers and ${countText(numberIn(most, 'meetings'), 'meeting')} with them.`
     },
     notes: [WITHHELD, SIDE_UNKNOWN, WITHOUT_TEAM, BY_LEAVERS, UNDATED],
   },

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
+import { loadSettings } from '../../src/config/load-settings.ts'
 import { checkMachine } from '../../src/doctor/machine.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
@@ -150,6 +151,7 @@ test('doctor foretells each name that an upgrade needs and something else has', 
   ])
   const context = {
     ...{ database: path, workspace: undefined, mode: 0o600, db: older, openError: undefined },
+    reports: loadSettings({ flags: {}, env: {}, cwd: '/', requireApi: false }).settings,
     ...{ version: '0', engines: '>=20', node: process.versions.node },
   }
   const found = [...checkMachine(context)].filter(({ check, mark }) => check === 'schema' && mark === 'wrong')

@@ -116,7 +116,7 @@ test('a withheld meeting has the time of its activity, no title, and shows only 
   ])
 })
 
-test('the share of the talking time is that of the name in the meeting, unless two people have it', async () => {
+test('who spoke, and the share of the talking time, is that of the name in the meeting, unless two people have it', async () => {
   const { store, update } = workspace()
   const attendee = (name: string, email: string) => ({
     attendee_user_name: name,
@@ -139,12 +139,14 @@ test('the share of the talking time is that of the name in the meeting, unless t
     ],
   })
   await update()
-  expect(store.all('SELECT person_id, role, speaker_ratio FROM conversation_people ORDER BY 1, 2')).toEqual([
-    { person_id: null, role: 'speaker', speaker_ratio: 0.1 },
-    { person_id: 'aiko@own.example', role: 'owner', speaker_ratio: 0.4 },
-    { person_id: 'jo@a.example', role: 'attendee', speaker_ratio: 0.3 },
-    { person_id: 'sam@a.example', role: 'attendee', speaker_ratio: null },
-    { person_id: 'sam@b.example', role: 'attendee', speaker_ratio: null },
+  expect(
+    store.all('SELECT person_id, role, wrote_or_spoke, speaker_ratio FROM conversation_people ORDER BY 1, 2'),
+  ).toEqual([
+    { person_id: null, role: 'speaker', wrote_or_spoke: 1, speaker_ratio: 0.1 },
+    { person_id: 'aiko@own.example', role: 'owner', wrote_or_spoke: 1, speaker_ratio: 0.4 },
+    { person_id: 'jo@a.example', role: 'attendee', wrote_or_spoke: 1, speaker_ratio: 0.3 },
+    { person_id: 'sam@a.example', role: 'attendee', wrote_or_spoke: 0, speaker_ratio: null },
+    { person_id: 'sam@b.example', role: 'attendee', wrote_or_spoke: 0, speaker_ratio: null },
   ])
 })
 

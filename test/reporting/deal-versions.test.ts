@@ -165,18 +165,51 @@ describe('the versions of a deal', () => {
     expect(rows.map(row => row[Object.keys(types).indexOf('close_date')])).toEqual([null, null])
   })
 
+  test('a field under a new name is the same field', async () => {
+    const { store, read, update } = workspace()
+    const { amount, ...others } = BASE
+    read(BASE, day(2))
+    read({ ...BASE, amount: 250 }, day(3))
+    read({ ...others, worth: 250 }, day(4))
+    read({ ...others, worth: 300, name: 'Bigger' }, day(5))
+    read({ ...others, worth: amount }, day(2), 'other')
+    await update({ ...ENV, PARLEY_CRM_DEAL_AMOUNT: 'worth' })
+    expect(cells(store, 'deal_id, from_at, amount')).toEqual([
+      ['d', day(2), 100],
+      ['d', day(3), 250],
+      ['d', day(5), 300],
+      ['other', day(2), 100],
+    ])
+  })
+
+  test('a field that appears while another field goes with another value is no field under a new name', async () => {
+    const { store, read, update } = workspace()
+    const { amount: _, ...others } = BASE
+    read(BASE, day(2))
+    read({ ...others, worth: 250 }, day(4))
+    await update({ ...ENV, PARLEY_CRM_DEAL_AMOUNT: 'worth' })
+    expect(cells(store, 'from_at, amount')).toEqual([
+      [day(2), null],
+      [day(4), 250],
+    ])
+  })
+
   test('are the same without typed tables', async () => {
     const { store, read, update, rebuild } = workspace()
     read({ ...BASE, amount: 7, is_closed: null, stage_id: 'won' }, day(2))
     read({ ...BASE, amount: 8.5, close_date: '2026-01-31' }, day(3))
+    read({ ...BASE, amount: ' 750.5 ' }, day(2), 'spaces')
     await update()
+    const amounts = () => store.column('SELECT amount FROM deals ORDER BY deal_id')
     const typed = versions(store)
+    expect(amounts()).toEqual([8.5, null])
     store.exec('UPDATE crm_objects SET table_name = NULL; UPDATE crm_fields SET column_name = NULL')
     await rebuild()
     expect(versions(store)).toEqual(typed)
+    expect(amounts()).toEqual([8.5, null])
     read({ ...BASE, amount: 9 }, day(4))
     await reportsOf({ ...store, now: day(20) }).update(configOf())
-    expect(cells(store, 'amount')).toEqual([[7], [8.5], [9]])
+    expect(cells(store, 'amount')).toEqual([[7], [8.5], [9], [null]])
   })
 
   test('end with its deletion, and go on as if it had never gone when it comes back', async () => {

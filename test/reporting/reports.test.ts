@@ -11,6 +11,7 @@ import { reportsOf } from '../support/reports-of.ts'
 const FIRST = '2026-01-10T16:00:00.000Z'
 const NOW = '2026-03-04T05:00:00.000Z'
 const LATER = '2026-02-10T16:00:00.000Z'
+const MUCH_LATER = '2026-02-20T16:00:00.000Z'
 
 function configOf(env: Readonly<Record<string, string>> = {}): ReportConfig {
   return loadSettings({ flags: {}, env, cwd: '/', requireApi: false }).settings
@@ -295,7 +296,7 @@ describe('the view deals', () => {
     expect(store.column('SELECT amount_reporting FROM deals ORDER BY deal_id')).toEqual([100, 50, null, null])
   })
 
-  test('a probability above 1 makes those of its pipeline per cent, and one outside of 0 to 100 is none', async () => {
+  test('a probability from 1 to 100 makes those of its pipeline per cent, and one outside of 0 to 100 is none', async () => {
     const { store, deals, update } = workspace()
     const renewal = { ...BASE, pipeline_id: 'r', stage_id: 'kept' }
     deals({
@@ -304,26 +305,40 @@ describe('the view deals', () => {
       c: { ...renewal, probability: 1 },
       d: { ...renewal, probability: 140 },
       e: { ...BASE, probability: -1 },
+      f: { ...BASE, probability: 150 },
     })
     await update()
     expect(store.column('SELECT probability FROM deals ORDER BY deal_id')).toEqual([
       0.5,
       0.4,
       0.01,
-      null,
-      null,
+      ...[null, null, null],
     ])
   })
 
-  test('the day on which it was closed is that of the observed change of its stage, else its close date', async () => {
+  test('stages that hold shares stay shares where deals hold per cent', async () => {
+    const { store, object, records, deals, update } = workspace()
+    const inPipeline = [plainField('name', 'TEXT'), relation('pipeline_id', 'pipeline')]
+    object('stage', [...inPipeline, plainField('probability', 'NUMBER')])
+    records('stage', { talk: { name: 'Talk', pipeline_id: 'p', probability: 0.4 } })
+    deals({ own: { ...BASE, probability: 70 }, none: BASE })
+    await update()
+    expect(store.column('SELECT probability FROM deals ORDER BY deal_id')).toEqual([0.4, 0.7])
+    expect(store.column("SELECT probability FROM stage_outcomes WHERE stage_id = 'talk'")).toEqual([0.4])
+  })
+
+  test('the day on which it was closed is the one on which parley first saw it closed, else its close date', async () => {
     const { store, deals, update } = workspace()
     const closed = { ...BASE, is_closed: true, close_date: '2026-01-31', stage_id: 'won' }
-    deals({ seen: BASE, found: closed })
+    deals({ seen: BASE, found: closed, later: { ...BASE, close_date: '2026-01-31' } })
     deals({ seen: closed }, LATER)
+    deals({ later: { ...BASE, close_date: '2026-01-31', stage_id: 'won' } }, LATER)
+    deals({ seen: { ...closed, stage_id: 'lost' }, later: closed }, MUCH_LATER)
     await update({ PARLEY_REPORTING_TIME_ZONE: 'Asia/Tokyo' })
     expect(store.all('SELECT deal_id, closed_day, closed_from, days_to_close FROM deals ORDER BY 1')).toEqual(
       [
         { deal_id: 'found', closed_day: '2026-01-31', closed_from: 'close_date', days_to_close: 20 },
+        { deal_id: 'later', closed_day: '2026-02-21', closed_from: 'observed', days_to_close: 20 },
         { deal_id: 'seen', closed_day: '2026-02-11', closed_from: 'observed', days_to_close: 20 },
       ],
     )
@@ -449,6 +464,28 @@ describe('the settings of reports', () => {
     const found = [...reportFindings(store.db, findingsOf('reports'))]
     expect(found.filter(({ mark }) => mark === 'wrong').map(({ found: text }) => text)).toEqual(problems)
     expect(value(store, 'crm.deal.amount')).toEqual({ value: null, is_guessed: 0 })
+  })
+
+  test('doctor names the settings with which the tables were not computed yet', async () => {
+    const { store, deals, update } = workspace()
+    deals({ d: BASE })
+    const notTaken = (env: Readonly<Record<string, string>>) =>
+      [...reportFindings(store.db, findingsOf('reports'), { reports: configOf(env) })].flatMap(
+        ({ found: text }) => /other settings: (.+)$/.exec(text)?.[1] ?? [],
+      )
+    const all = {
+      ...{ PARLEY_REPORTING_TIME_ZONE: 'Asia/Tokyo', PARLEY_REPORTING_INTERNAL_DOMAINS: 'own.example' },
+      ...{ PARLEY_CRM_DEAL_AMOUNT: 'price', PARLEY_CRM_DEAL_OWNER: 'none', PARLEY_CRM_DEAL_WON: 'Sales/Wno' },
+      ...{ PARLEY_CRM_COMPANY_OBJECT: 'firm', PARLEY_CRM_CONTACT_EMAIL: 'email' },
+    }
+    await update(all)
+    expect(notTaken(all)).toEqual([])
+    expect(notTaken({ ...all, PARLEY_REPORTING_WEEK_START: 'sunday' })).toEqual(['reporting.week_start'])
+    await update({})
+    expect(notTaken({})).toEqual([])
+    expect(notTaken(all)).toEqual([
+      'reporting.time_zone, reporting.internal_domains, crm.deal.won, crm.deal.amount, crm.deal.owner, crm.company.object, crm.contact.email',
+    ])
   })
 
   test('a stage or a pipeline that two settings name is reported once, and doctor shows it', async () => {

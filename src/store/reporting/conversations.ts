@@ -56,7 +56,7 @@ const MAIL_PEOPLE = `SELECT p.header_message_id AS id, ${MAIL_ROLE} AS role, low
 const MEETINGS = `SELECT m.id, coalesce(m.start_time, (SELECT min(a.occurred_at) FROM activities a
       WHERE a.source_id = m.id AND a.source_type = 'MEETING' AND a._deleted_at IS NULL)) AS happenedAt, CASE WHEN m.access IS NOT 'withheld' THEN nullif(m.title, '') END AS title, 0 AS isGroup,
     CASE m.access WHEN 'open' THEN 1 WHEN 'withheld' THEN 0 END AS isReadable,
-    CAST(round(CASE WHEN m.end_time >= m.start_time THEN julianday(m.end_time) - julianday(m.start_time) END * 1440) AS INTEGER) AS minutes
+    CAST(round(CASE WHEN m.end_time >= m.start_time THEN round((julianday(m.end_time) - julianday(m.start_time)) * 86400) END / 60) AS INTEGER) AS minutes
   FROM json_each(:keys) k CROSS JOIN meetings m ON m.id = k.value AND m._deleted_at IS NULL`
 const MEETING_PEOPLE = `SELECT m.id, ${ROLES.OWNER} AS role, lower(trim(m.owner_email)) AS address,
     trim(coalesce(m.owner_name, '')) <> '' AS isNamed, NULL AS isInternal, ${hasSpoken('m.id', 'm.owner_name')} AS hasSaid, NULL AS contact
@@ -70,11 +70,12 @@ const MEETING_PEOPLE = `SELECT m.id, ${ROLES.OWNER} AS role, lower(trim(m.owner_
  * SQL for the address of the owner or attendee of a meeting with this name. NULL when there is none, 0 when the ones with
  * this name have no address, and '' when several with this name have different addresses.
  */
-export const addressNamed = (meeting: string, name: string): string =>
-  `(SELECT CASE WHEN count(who) > 1 THEN '' ELSE max(who) END FROM (
+export function addressNamed(meeting: string, name: string): string {
+  return `(SELECT CASE WHEN count(who) > 1 THEN '' ELSE max(who) END FROM (
     SELECT coalesce(nullif(lower(trim(b.email)), ''), 0) AS who FROM meeting_attendees b
       WHERE b.meeting_id = ${meeting} AND b.name = ${name}
     UNION SELECT nullif(lower(trim(o.owner_email)), '') FROM meetings o WHERE o.id = ${meeting} AND o.owner_name = ${name}))`
+}
 
 /** Speakers whose name belongs to no address. Names that belong to several people are left out. */
 const SPEAKERS = `SELECT m.id, s.position, coalesce(s.speaker_ratio > 0, 0) AS hasSaid
@@ -88,8 +89,10 @@ const speakerNumber = (position: number): number => -1 - position
 /** SQL for the position of the speaker whose number is in the column. */
 export const positionOf = (column: string): string => `-1 - ${column}`
 
+/** SQL for whether the person has spoken: 0 where a speaker's name is that of several people. */
 function hasSpoken(meeting: string, name: string): string {
-  return `EXISTS (SELECT 1 FROM meeting_speakers s WHERE s.meeting_id = ${meeting} AND s.speaker_name = ${name} AND s.speaker_ratio > 0)`
+  return `EXISTS (SELECT 1 FROM meeting_speakers s WHERE s.meeting_id = ${meeting} AND s.speaker_name = ${name} AND s.speaker_ratio > 0
+    AND ${addressNamed(meeting, name)} IS NOT '')`
 }
 
 const SOURCES = {

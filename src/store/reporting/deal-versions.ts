@@ -21,6 +21,9 @@ import { localDay, type RecordSource, recordSource, roleValues } from './roles-i
 /** How many deals one transaction computes, which takes some hundredths of a second. */
 const DEALS_AT_ONCE = 50
 
+/** Raised when this code derives other versions from the same rows. Files of before are then computed again. */
+const VERSION = 2
+
 /**
  * Keeps `deal_versions`: each deal as it was between two changes that parley observed. The rows are computed from the
  * record and its changes, backwards from the present, by the rules of today. Only the outcome of a purged deal cannot
@@ -94,12 +97,19 @@ interface DealRecord {
   deletedAt: string | null
 }
 
+interface FieldChange {
+  field: string
+  at: string
+  /** The values as JSON. Both are NULL once they were purged: any other change has at least one. */
+  old: string | null
+  new: string | null
+}
+
 interface DealChange {
   field: string
   at: string
   old: string | null
-  /** 1 for a change whose values were purged: any other change has at least one value. */
-  isPurged: number
+  isPurged: boolean
 }
 
 interface DealState {
@@ -108,6 +118,33 @@ interface DealState {
   /** `gone` after the deal's deletion; `purged` when its values are no longer known. */
   kind: 'known' | 'purged' | 'gone'
   values: ReadonlyMap<string, unknown>
+}
+
+/**
+ * The changes of these fields. A field that appears with the value of a field that goes at the same time is that field
+ * under a new name, so the changes of the earlier name are its own. Pure.
+ * @param changes those of all fields of the deal, the latest first
+ */
+export function changesOfFields(changes: readonly FieldChange[], fields: readonly string[]): DealChange[] {
+  /** By name: the field that it stands for, and until when. */
+  const names = new Map(fields.map(field => [field, { field, until: '~' }]))
+  return changes.flatMap(change => {
+    const { at, old } = change
+    const named = names.get(change.field)
+    if (named === undefined || at >= named.until) return []
+    const earlier =
+      old === null && change.new !== null
+        ? changes.find(
+            one => one.at === at && one.new === null && one.old === change.new && !names.has(one.field),
+          )
+        : undefined
+    if (earlier) {
+      names.set(earlier.field, { field: named.field, until: at })
+      names.set(change.field, { field: named.field, until: '' })
+      return []
+    }
+    return [{ field: named.field, at, old, isPurged: old === null && change.new === null }]
+  })
 }
 
 const NO_VALUES: ReadonlyMap<string, unknown> = new Map()
@@ -119,7 +156,7 @@ const NO_VALUES: ReadonlyMap<string, unknown> = new Map()
  */
 export function dealStates(deal: DealRecord, changes: readonly DealChange[]): DealState[] {
   const { firstSeenAt, deletedAt } = deal
-  const isLivePurged = deletedAt === null && changes[0]?.isPurged === 1
+  const isLivePurged = deletedAt === null && changes[0]?.isPurged === true
   const starts = [
     ...(isLivePurged ? [deal.syncedAt] : []),
     ...changes.map(({ at }) => at).filter(at => at > firstSeenAt),
@@ -136,7 +173,7 @@ export function dealStates(deal: DealRecord, changes: readonly DealChange[]): De
       values.set(change.field, change.old === null ? null : decodeJson(change.old).value)
       next += 1
     }
-    isPurged ||= changes[next]?.isPurged === 1 && (!isLivePurged || to !== null)
+    isPurged ||= changes[next]?.isPurged === true && (!isLivePurged || to !== null)
     states.unshift({
       from,
       to,
@@ -175,10 +212,9 @@ function createVersionWriter(db: Sqlite, prepare: Prepare) {
     `SELECT id, fields, _first_seen_at AS firstSeenAt, _synced_at AS syncedAt, _deleted_at AS deletedAt FROM crm_records
      WHERE object = ? AND id = ?`,
   )
-  const history = prepare<DealChange>(
-    `SELECT field, observed_at AS at, old_value AS old, old_value IS NULL AND new_value IS NULL AS isPurged
-     FROM crm_record_changes WHERE object = ? AND record_id = ? AND field IN (SELECT value FROM json_each(?))
-     ORDER BY observed_at DESC`,
+  const history = prepare<FieldChange>(
+    `SELECT field, observed_at AS at, old_value AS old, new_value AS new FROM crm_record_changes
+     WHERE object = ? AND record_id = ? ORDER BY observed_at DESC`,
   )
   const remove = prepare(
     'DELETE FROM deal_versions WHERE deal_id = ? AND from_at NOT IN (SELECT value FROM json_each(?))',
@@ -186,18 +222,17 @@ function createVersionWriter(db: Sqlite, prepare: Prepare) {
   const removeOthers = prepare(
     'DELETE FROM deal_versions WHERE deal_id NOT IN (SELECT id FROM crm_records WHERE object = ?)',
   )
-  const tracked = JSON.stringify(fields)
   const dayOf = prepare<string | null>(`SELECT ${localDay('?')}`).pluck()
   return {
     source,
     rules: () =>
       digestOf([
-        ...[sql, source.object, source.noted, fields.map(field => [field, source.formOf(field)])],
+        ...[VERSION, sql, source.object, source.noted, fields.map(field => [field, source.formOf(field)])],
         ...rulesOf(prepare),
       ]),
     refresh(id: string) {
       const deal = record.get(source.object, id)
-      const states = deal ? dealStates(deal, history.all(source.object, id, tracked)) : []
+      const states = deal ? dealStates(deal, changesOfFields(history.all(source.object, id), fields)) : []
       states.forEach(({ from, to, kind, values }, index) => {
         const [fromDay, toDay] = [dayOf.get(from), dayOf.get(to)]
         write.run({

@@ -21,7 +21,7 @@ export interface RoleChoice {
 }
 
 /** A setting with this value says that a role has no field, so that none is guessed. */
-const NO_FIELD = 'none'
+export const NO_FIELD = 'none'
 
 export interface FieldQuestion {
   /** Undefined when no object of the CRM holds such records. */

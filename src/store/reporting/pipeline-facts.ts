@@ -58,7 +58,7 @@ export function readDealFacts(
   const groups = prepare<DealGroup>(
     `SELECT x.pipeline, x.stage, count(*) AS deals, sum(x.open AND NOT (x.won OR x.lost OR x.closed)) AS open, sum(x.won OR x.lost OR x.closed) AS closed, sum(x.won) AS won,
        sum(x.lost AND NOT x.won) AS lost, min(x.probability) AS least, max(x.probability) AS most
-     FROM (SELECT x.pipeline, x.stage, x.probability, coalesce(x.is_won = 1, 0) OR ifnull(${isOf('won')}, 0) AS won,
+     FROM (SELECT x.pipeline, x.stage, iif(x.probability BETWEEN 0 AND 100, x.probability, NULL) AS probability, coalesce(x.is_won = 1, 0) OR ifnull(${isOf('won')}, 0) AS won,
          coalesce(x.is_won = 0 AND x.is_closed = 1, 0) OR ifnull(${isOf('lost')}, 0) AS lost,
          coalesce(x.is_closed = 0, 0) OR ifnull(${isOf('open')}, 0) AS open,
          coalesce(x.is_closed = 1, 0) OR ifnull(${isOf('closed')}, 0) AS closed
@@ -203,12 +203,11 @@ export function readPipelines(
     return sales ? 'other' : 'sales'
   }
   const pipelineOf = new Map(stages.map(({ id, pipelineId }) => [id, pipelineId]))
-  const percent = new Set([
-    ...facts.groups.flatMap(({ pipeline, stage, most }) =>
+  const percent = new Set(
+    facts.groups.flatMap(({ pipeline, stage, most }) =>
       (most ?? 0) > 1 ? [pipeline ?? pipelineOf.get(stage ?? '') ?? null] : [],
     ),
-    ...stages.flatMap(({ pipelineId, probability }) => ((probability ?? 0) > 1 ? [pipelineId] : [])),
-  ])
+  )
   const rows = records.map(record => ({
     pipeline_id: record.id,
     pipeline: record.name,
@@ -233,12 +232,22 @@ export function readPipelines(
   return { rows, isPercentWithout: percent.has(null), problems }
 }
 
-/** What is known of the stages, and of the deals in them. */
+const isChance = (value: number | null): value is number => value !== null && value >= 0 && value <= 100
+
+/**
+ * What is known of the stages, and of the deals in them. The records of stages may hold shares where the deals of the
+ * same pipeline hold per cent.
+ */
 export function stageFacts(
   stages: readonly StageRecord[],
   { groups }: DealFacts,
   { rows: pipelines, isPercentWithout }: Pipelines,
 ): (StageFacts & { isDeleted: boolean })[] {
+  const inPercent = new Set(
+    stages.flatMap(({ pipelineId, probability }) =>
+      isChance(probability) && probability > 1 ? [pipelineId] : [],
+    ),
+  )
   return stages.map(({ id, name, position, probability, pipelineId, isDeleted }) => {
     const own = groups.filter(({ stage }) => stage === id)
     const pipeline = pipelines.find(({ pipeline_id }) => pipeline_id === pipelineId)
@@ -253,8 +262,7 @@ export function stageFacts(
       pipelineId,
       pipeline: pipeline?.pipeline ?? null,
       position,
-      chance:
-        probability === null || share(probability) < 0 || share(probability) > 1 ? null : share(probability),
+      chance: isChance(probability) ? probability / (inPercent.has(pipelineId) ? 100 : 1) : null,
       isDeleted: isDeleted === 1,
       deals: sum('deals'),
       open: sum('open'),

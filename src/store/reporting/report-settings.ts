@@ -7,7 +7,7 @@ import { hasTable } from '../database/existing-tables.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { createMeta, META, readNote } from '../sync/meta.ts'
 import type { CalendarRules } from './calendar-days.ts'
-import type { RoleChoice } from './field-guesses.ts'
+import { NO_FIELD, type RoleChoice } from './field-guesses.ts'
 
 /**
  * The settings for reports: what the settings file says, the rows of `report_settings`, and what `parley doctor` shows
@@ -174,6 +174,40 @@ export const rolesOf = (settings: StoredSettings, object: RoleObject): Record<st
     ),
   )
 }
+
+/** The names of settings with which the tables for reports were not computed yet. */
+export function settingsNotTaken(db: Sqlite, config: ReportConfig): string[] {
+  const choice = (wanted: string | undefined): RoleChoice => ({
+    value: wanted === NO_FIELD ? undefined : wanted,
+    isGuessed: wanted === undefined,
+    why: '',
+  })
+  const chosen = Object.keys(CRM_ROLES).flatMap(role => {
+    const { object, fields } = namedBySettings(config, role as RoleObject)
+    return Object.entries<string | undefined>({ object, ...fields }).map(
+      ([name, wanted]) => [`crm.${role}.${name}`, choice(wanted)] as const,
+    )
+  })
+  const stored = new Map(
+    db
+      .prepare<unknown[], [string, string | null, number]>(
+        'SELECT name, value, is_guessed FROM report_settings',
+      )
+      .raw()
+      .all()
+      .map(([name, value, isGuessed]) => [name, { value, isGuessed: isGuessed === 1 }]),
+  )
+  // A name that fits nothing is stored without a value.
+  const isTaken = ({ name, value, isGuessed }: ReportSetting) => {
+    const before = stored.get(name)
+    if (!before || before.isGuessed !== isGuessed) return before === undefined
+    return isGuessed || before.value === value || (before.value === null && CHOSEN.test(name))
+  }
+  const wanted = reportSettings(config, { chosen, statusValues: {}, domains: [] })
+  return wanted.filter(setting => !isTaken(setting)).map(({ name }) => name)
+}
+
+const CHOSEN = /^crm\.(?:deal|company|contact)\.(?!won$|lost$)/
 
 interface ChangedSetting {
   name: string

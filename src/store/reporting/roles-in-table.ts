@@ -83,10 +83,10 @@ export const localDay = (instant: string): string =>
 
 /**
  * SQL for the day at the start of a text; NULL unless it is a day of the calendar from the year 1 on. For February 30
- * SQLite's `date` returns a day of March.
+ * SQLite's `date` returns a day of March, and older versions do so only where a modifier makes them compute.
  */
 const realDay = (text: string): string =>
-  `CASE WHEN date(substr(${text}, 1, 10)) = substr(${text}, 1, 10) AND ${text} >= '0001' THEN substr(${text}, 1, 10) END`
+  `CASE WHEN date(substr(${text}, 1, 10), '+0 days') = substr(${text}, 1, 10) AND ${text} >= '0001' THEN substr(${text}, 1, 10) END`
 
 /** SQL for the local day of a text that may be no instant. SQLite's functions also accept 24:59. */
 const realLocalDay = (text: string): string =>
@@ -94,10 +94,12 @@ const realLocalDay = (text: string): string =>
 
 /**
  * SQL for a number as REAL. NULL for one beyond the range of a double, and for a text that is more than a number, such as
- * `1,234.50`, of which CAST alone would take the 1. A comparison with a REAL converts a text only as a whole.
+ * `1,234.50`, of which CAST alone would take the 1. A comparison with a REAL converts a text only as a whole, but with
+ * spaces around it, which typed tables do not accept.
  */
 export const finiteReal = (value: string): string =>
-  `CAST(CASE WHEN ${value} BETWEEN CAST(${-Number.MAX_VALUE} AS REAL) AND CAST(${Number.MAX_VALUE} AS REAL) THEN ${value} END AS REAL)`
+  `CAST(CASE WHEN ${value} BETWEEN CAST(${-Number.MAX_VALUE} AS REAL) AND CAST(${Number.MAX_VALUE} AS REAL)
+    AND ${value} GLOB '[-0-9]*' AND ${value} GLOB '*[0-9]' THEN ${value} END AS REAL)`
 
 /**
  * By role: SQL for the role's value, with the type that the role has in every workspace. NULL for a role without a

@@ -112,16 +112,18 @@ function reportingFactor(settings: StoredSettings): string {
   return cases.length === 0 ? 'NULL' : `CASE upper(x.currency) ${cases.join(' ')} END`
 }
 
+/**
+ * SQL for the local day on which the last version of the deal `x` ended that was not closed. A version without a stage
+ * says nothing: the field of the stage may have had another name then.
+ */
+const SEEN_CLOSED = `(SELECT v.to_day FROM deal_versions v
+      WHERE v.deal_id = x.id AND (v.outcome = 'open' OR (v.outcome = 'unknown' AND v.stage_id IS NOT NULL))
+      ORDER BY v.from_at DESC LIMIT 1)`
+
 function dealsView(db: Sqlite, settings: StoredSettings): string {
   const { sql, source } = records(db, settings, 'deal')
   const deal = dealColumns(settings)
-  const stageField = settings.get('crm.deal.stage')
   const isPercent = `coalesce(p.is_percent, ${readMeta(db, META.percentWithoutPipeline) === 'true' ? 1 : 0})`
-  const observed =
-    source && stageField
-      ? localDay(`(SELECT max(h.observed_at) FROM crm_record_changes h WHERE h.object = ${literal(source.object)}
-      AND h.record_id = x.id AND h.field = ${literal(stageField)})`)
-      : 'NULL'
   return `
 SELECT d.deal_id, d.deal, d.company_id, d.company, d.pipeline_id, d.pipeline, d.pipeline_kind, d.stage_id, d.stage,
   d.stage_position, d.owner_id, d.owner, d.owner_state, d.amount, d.currency, d.amount_reporting, d.created_day,
@@ -142,7 +144,7 @@ FROM (
     ${deal.amount} AS amount, ${deal.currency} AS currency,
     CAST(x.amount * ${reportingFactor(settings)} AS REAL) AS amount_reporting,
     CAST(coalesce(x.created, ${localDay('x.stored_created_at')}) AS TEXT) AS created_day, ${deal.close_date} AS close_date,
-    x.closed_at AS closed_field_day, ${observed} AS observed_day,
+    x.closed_at AS closed_field_day, ${SEEN_CLOSED} AS observed_day,
     CAST(CASE WHEN x.probability < 0 THEN NULL
       WHEN ${isPercent} = 1 AND x.probability <= 100 THEN x.probability / 100
       WHEN ${isPercent} = 0 AND x.probability <= 1 THEN x.probability
