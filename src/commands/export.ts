@@ -86,7 +86,7 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
         context.stdout.write(
           json
             ? jsonLine({ folder, ...summary, duration_ms: durationMs })
-            : `${summaryText(folder, summary, durationMs)}\n`,
+            : `${summaryText(tables ? `What was chosen for ${folder}` : folder, summary, durationMs)}\n`,
         )
         return EXIT_STATUS.done
       } finally {
@@ -109,7 +109,7 @@ const COLUMNS: readonly TableColumn<TableSummary>[] = [
   { title: 'written', align: 'right', cell: row => wholeNumber(row.files_written) },
 ]
 
-function summaryText(folder: string, summary: ExportSummary, durationMs: number): string {
+function summaryText(subject: string, summary: ExportSummary, durationMs: number): string {
   const sum = (of: (row: TableSummary) => number) => summary.tables.reduce((total, row) => total + of(row), 0)
   const files = sum(row => row.files)
   const written = sum(row => row.files_written)
@@ -117,7 +117,7 @@ function summaryText(folder: string, summary: ExportSummary, durationMs: number)
   return [
     ...table(COLUMNS, summary.tables),
     '',
-    `${folder} has ${countText(
+    `${subject} has ${countText(
       sum(row => row.rows),
       'row',
     )}, ${sizeText(sum(row => row.bytes))} in ${countText(files, 'file')}.`,

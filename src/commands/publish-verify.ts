@@ -140,4 +140,4 @@ const unnamedText = (files: number): string =>
 const changedText = (parts: number): string =>
   parts === 0
     ? 'No part has changed in the warehouse since.'
-    : `${countText(parts, 'part')} changed in the warehouse since. The next publication writes them.`
+    : `${countText(parts, 'part')} changed in the warehouse since. The next publication that has these tables writes them.`

@@ -176,7 +176,7 @@ function routeProblems({ closed_routes }: StatusReport<ResourceFacts>, now: numb
 export const isWithoutAccess = ({ state, code = '' }: Pick<DaemonState, 'state' | 'code'>): boolean =>
   state === 'waiting' && ACCESS_CODES.includes(code)
 
-function withNextTry(reason: string, at: string | null, now: number): string {
+export function withNextTry(reason: string, at: string | null, now: number): string {
   const next = at === null ? '' : `. Next try: ${clockText(at, now)} (${dueText(at, now)})`
   return `${withoutStop(reason)}${next}`
 }
@@ -267,6 +267,10 @@ function failingProblems(
   return [{ ...problem, ...waitThenAct(since, now, acting), detail: withNextTry(why, nextRun, now) }]
 }
 
+/** The lines of several problems, separated as in a sentence. */
+const inOneSentence = (text: string): string =>
+  singleLine(text.replace(/:\n\s*/, ': ').replace(/\n\s*/g, '; '))
+
 function settingsProblems({ daemon, writer }: StatusReport<ResourceFacts>): HealthProblem[] {
   const invalid = daemon?.invalid_settings
   if (invalid === undefined || writer?.running !== true) return []
@@ -275,7 +279,7 @@ function settingsProblems({ daemon, writer }: StatusReport<ResourceFacts>): Heal
       id: 'settings:invalid',
       kind: 'warn',
       what: 'The new settings are invalid, so the daemon keeps the earlier ones',
-      detail: withoutStop(singleLine(invalid.reason)),
+      detail: withoutStop(inOneSentence(invalid.reason)),
       todo: 'Correct them, and reload the daemon (SIGHUP, or systemctl reload). A daemon that starts with them ends at once.',
       since: invalid.since,
     },
@@ -429,5 +433,5 @@ function remainsProblem({ place, path, reason }: StatusReport['purge_remains'][n
 }
 
 /** Makes a sentence, without its full stop, of a reason that elsewhere follows a colon. */
-const withoutStop = (sentence: string) =>
+export const withoutStop = (sentence: string) =>
   sentence.replace(/^(it|a|the) /, start => `${start[0]?.toUpperCase()}${start.slice(1)}`).replace(/\.$/, '')

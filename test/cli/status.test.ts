@@ -429,6 +429,15 @@ messages     1,000  under 1 s  2 h 1 min  1 y 40 d
   expect(lines.join(' ')).toContain('about 9.5 requests/s, measured 3 h ago.')
 })
 
+test('a publication that fails says why before it is late', () => {
+  const { publication } = BUSY
+  if (publication === null) throw new Error('nothing is published')
+  const lines = printed(undefined, { ...BUSY, publication: { ...publication, is_late: false } })
+  expect(lines).toContain(
+    'Published to s3://bucket/lake: publication 311, 40 min old: 3 files, 41.2 kB written. The last try failed: The bucket refuses access. Check the key. Next try: 12:00:30 UTC (in 30 s).',
+  )
+})
+
 test('the problems that the page shows come first, the most serious first, each with what to do', () => {
   const lines = printed(undefined)
   const problems = lines.slice(

@@ -246,7 +246,7 @@ describe('the problems of a warehouse', () => {
     const made = report({ daemon: { ...RUNNING, invalid_settings } })
     const [problem] = problemsOf(made, NOW)
     expect(problem).toMatchObject({ id: 'settings:invalid', kind: 'warn', since: SINCE })
-    expect(problem?.detail).toBe('Invalid settings, 2 problems: a b')
+    expect(problem?.detail).toBe('Invalid settings, 2 problems: a; b')
     expect(checkStatus(made, { now: NOW, maxAgeMs: undefined, resource: undefined })).toMatchObject({
       status: 1,
       line: expect.stringMatching(/^WARNING: Needs a look since .+: The new settings are invalid/),

@@ -405,6 +405,29 @@ describe('a snapshot that fails', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
+  test('an index that differs from its table fails, and leaves the earlier snapshot', async () => {
+    const store = temporaryStore()
+    store.exec(
+      "INSERT INTO meetings (id, _first_seen_at, _synced_at) VALUES ('aaa', '', ''), ('bbb', '', '')",
+    )
+    const file = join(newFolder(), 'copy.db')
+    await snapshotOf(store.path, file)
+    store.close()
+    const db = openSqlite(store.path)
+    const page = Number(
+      db.prepare("SELECT rootpage FROM sqlite_master WHERE name = 'meetings_key'").pluck().get(),
+    )
+    const size = Number(db.pragma('page_size', { simple: true }))
+    db.close()
+    const bytes = readFileSync(store.path)
+    const leaf = bytes.subarray((page - 1) * size, page * size)
+    leaf[leaf.lastIndexOf('aaa')] = 'A'.charCodeAt(0)
+    writeFileSync(store.path, bytes)
+    const error = await refusalOf(snapshotOf(store.path, file))
+    expect([error.code, error.exitStatus]).toEqual(['snapshot-unsound', EXIT_STATUS.databaseUnavailable])
+    expect(column(file, 'SELECT id FROM meetings ORDER BY id')).toEqual(['aaa', 'bbb'])
+  })
+
   test('a snapshot of a damaged database reports that the database is damaged', async () => {
     const path = join(newFolder(), 'parley.db')
     const store = openAt(path)

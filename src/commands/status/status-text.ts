@@ -2,7 +2,7 @@ import { sizeText } from '../../base/size-text.ts'
 import { wholeNumber } from '../../base/whole-number.ts'
 import { resourceNamed } from '../../catalog/catalog.ts'
 import { verdictSentences } from '../../health/check.ts'
-import { problemsOf } from '../../health/problems.ts'
+import { problemsOf, withNextTry } from '../../health/problems.ts'
 import { problemVerdict } from '../../health/verdict.ts'
 import { fileSizesText, publishedText, rateSentence, shownReason } from '../../health/wording.ts'
 import type { WriterState } from '../../store/status/processes.ts'
@@ -45,7 +45,7 @@ export function statusPage(report: StatusReport, { now, columns }: StatusPageOpt
     ...backfillSentences(report, now),
     writerSentence(report.writer, now),
     ...snapshotSentences(report, now),
-    ...publicationSentences(report),
+    ...publicationSentences(report, now),
     rateSentence(report.learned_rate, now),
   ].flatMap(sentence => wrapText(sentence, width))
   const problems = problemsOf(report, now)
@@ -204,7 +204,10 @@ function snapshotSentences({ snapshot }: StatusReport, now: number): string[] {
   return [`The daemon took its last snapshot ${relativeTime(at, now)}: ${path}, ${sizeText(size ?? 0)}.`]
 }
 
-function publicationSentences({ publication }: StatusReport): string[] {
+function publicationSentences({ publication }: StatusReport, now: number): string[] {
   if (publication === null) return []
-  return [`Published to ${publication.target}: ${publishedText(publication)}.`]
+  const { target, failing, due_at: due } = publication
+  const published = `Published to ${target}: ${publishedText(publication)}.`
+  if (failing === null || publication.is_late) return [published]
+  return [`${published} The last try failed: ${withNextTry(failing.reason, due, now)}.`]
 }

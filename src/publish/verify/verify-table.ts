@@ -42,7 +42,7 @@ export interface TableVerification {
   earlier_files: number
   /** Files that no snapshot names, manifests and metadata included. */
   unnamed_files: number
-  /** Parts that differ because the warehouse has changed since. The next publication writes them. */
+  /** Parts that differ because the warehouse has changed since. The next publication that has the table writes them. */
   parts_changed: number
 }
 

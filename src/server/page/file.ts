@@ -1,4 +1,5 @@
 import { sizeText } from '../../base/size-text.ts'
+import { withoutStop } from '../../health/problems.ts'
 import { fileSizesText, publishedText } from '../../health/wording.ts'
 import type { Overview } from '../../store/status/overview.ts'
 import type { PublicationReport, SnapshotReport, StatusReport } from '../../store/status/report.ts'
@@ -53,5 +54,5 @@ function snapshotText({ made_at: madeAt, bytes, failed_at: failedAt }: SnapshotR
 
 function publicationText(publication: PublicationReport): Html {
   const { target, failing } = publication
-  return html`${publishedText(publication)}, in ${foreign(target)}${failing !== null && html`; failing since ${instantText(failing.since)}`}`
+  return html`${publishedText(publication)}, in ${foreign(target)}${failing !== null && html`; failing since ${instantText(failing.since)}: ${foreign(withoutStop(failing.reason))}`}`
 }

@@ -97,7 +97,7 @@ interface DealRecord {
   deletedAt: string | null
 }
 
-interface FieldChange {
+interface StoredChange {
   field: string
   at: string
   /** The values as JSON. Both are NULL once they were purged: any other change has at least one. */
@@ -125,7 +125,7 @@ interface DealState {
  * under a new name, so the changes of the earlier name are its own. Pure.
  * @param changes those of all fields of the deal, the latest first
  */
-export function changesOfFields(changes: readonly FieldChange[], fields: readonly string[]): DealChange[] {
+export function changesOfFields(changes: readonly StoredChange[], fields: readonly string[]): DealChange[] {
   /** By name: the field that it stands for, and until when. */
   const names = new Map(fields.map(field => [field, { field, until: '~' }]))
   return changes.flatMap(change => {
@@ -212,7 +212,7 @@ function createVersionWriter(db: Sqlite, prepare: Prepare) {
     `SELECT id, fields, _first_seen_at AS firstSeenAt, _synced_at AS syncedAt, _deleted_at AS deletedAt FROM crm_records
      WHERE object = ? AND id = ?`,
   )
-  const history = prepare<FieldChange>(
+  const history = prepare<StoredChange>(
     `SELECT field, observed_at AS at, old_value AS old, new_value AS new FROM crm_record_changes
      WHERE object = ? AND record_id = ? ORDER BY observed_at DESC`,
   )

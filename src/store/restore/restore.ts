@@ -193,6 +193,6 @@ const emptyError = (file: string) =>
 const verificationError = (file: string) =>
   new StopError(`${file} was not restored: the database file written from it failed verification`, {
     code: 'restore-unsound',
-    hint: 'Check the disk, or try another snapshot. The database is unchanged.',
+    hint: 'The copy is damaged, or the disk is: try another snapshot, or check the disk. The database is unchanged.',
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })

@@ -147,11 +147,14 @@ const outrunError = (database: string) =>
   )
 
 const verificationError = (file: string) =>
-  new StopError(`Snapshot ${file} failed verification: the copy differs from the database`, {
-    code: 'snapshot-unsound',
-    hint: 'Check the disk, and run parley doctor to check the database.',
-    exitStatus: EXIT_STATUS.databaseUnavailable,
-  })
+  new StopError(
+    `Snapshot ${file} failed verification: the copy differs from the database, or the database is damaged`,
+    {
+      code: 'snapshot-unsound',
+      hint: 'Check the disk, and run parley doctor --data to check the database.',
+      exitStatus: EXIT_STATUS.databaseUnavailable,
+    },
+  )
 
 const sharedFolderError = (file: string) =>
   new StopError(`${dirname(file)} contains snapshots of another database with the same file name`, {

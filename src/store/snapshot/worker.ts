@@ -39,14 +39,17 @@ function makeCopy(input: SnapshotInput): SnapshotAnswer {
   }
 }
 
-/** Verifies the copy and reads its status, in one read transaction. */
+/**
+ * Verifies the copy and reads its status, in one read transaction. `quick_check` takes two thirds of the time and would
+ * not see an index that differs from its table: the copy of a damaged index is as damaged.
+ */
 function verify({ part, statusSql }: SnapshotInput, expected: readonly unknown[]): SnapshotAnswer {
   const copy = openSqlite(part, { readonly: true, fileMustExist: true })
   try {
     copy.exec('BEGIN')
     const isSame = headerNumbers(copy).every((number, at) => number === expected[at])
     const isRollback = copy.pragma('journal_mode', { simple: true }) === 'delete'
-    const found = copy.prepare('PRAGMA quick_check(1)').pluck().get()
+    const found = copy.prepare('PRAGMA integrity_check(1)').pluck().get()
     if (!isSame || !isRollback || found !== 'ok') return { failed: { about: 'snapshot', code: 'unsound' } }
     return { bytes: statSync(part).size, status: copy.prepare<unknown[], StatusRow>(statusSql).all() }
   } finally {
