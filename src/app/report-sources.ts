@@ -28,6 +28,8 @@ export interface ReportedProcess {
   hasReport: boolean
   /** Undefined while the process has closed the database. */
   db(): Sqlite | undefined
+  /** For how long its running commit has lasted. */
+  blockedMs(): number
   /** Undefined for a process that is no daemon. */
   daemon(): DaemonState | undefined
 }
@@ -39,11 +41,13 @@ const REPORT_PROGRAM = new URL('../report/worker.js', import.meta.url)
 const STATUS_PROGRAM = new URL('../store/status/worker.js', import.meta.url)
 
 export function createReportSources(reported: ReportedProcess) {
-  const { clock, version, hasReport, workspaceId, databasePath, db, daemon } = reported
+  const { clock, version, hasReport, workspaceId, databasePath, db, blockedMs, daemon } = reported
   const counted = createThreadReader<CountedStatus>({ clock, program: STATUS_PROGRAM })
   const statusReport = createCachedReading(async (of: string) => {
     const { rows } = (await counted.read(of)) ?? {}
-    return readStatusReport({ path: of, now: clock.now(), db: db(), daemon: daemon(), rows })
+    return readStatusReport({
+      ...{ path: of, now: clock.now(), db: db(), daemon: daemon(), blockedMs: blockedMs(), rows },
+    })
   }, clock)
   /** What `parley status --json` prints. The rows of the resources may be a few seconds old. */
   const status = async (): Promise<StatusReport> => {

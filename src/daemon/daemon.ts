@@ -102,6 +102,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
     databasePath: () => current.settings.database.path,
     hasReport: parts.settings.http.report,
     db: () => current.app?.store.db,
+    blockedMs: () => blockedMs(current),
     daemon: () => reportedState(current),
   })
   let served: RunningServer | undefined
@@ -504,6 +505,6 @@ function servedCatalogue(parts: TargetCatalogueParts & { current: CurrentState }
   return undefined
 }
 
-function stuck({ app }: CurrentState): string | undefined {
-  return livenessProblem(app?.store.transaction.blockedMs() ?? 0)
-}
+const blockedMs = ({ app }: CurrentState): number => app?.store.transaction.blockedMs() ?? 0
+
+const stuck = (current: CurrentState): string | undefined => livenessProblem(blockedMs(current))

@@ -81,6 +81,7 @@ test('the status server reads a small file at most once a second', async () => {
     databasePath: () => store.path,
     hasReport: false,
     db: () => undefined,
+    blockedMs: () => 0,
     daemon: () => runningState(clock),
   })
   const nextRun = async () => (await status()).resources.map(row => row.next_run_at)[0]
@@ -99,7 +100,7 @@ describe('the report of the status server', () => {
   const sourcesAt = (path: string, clock: Clock) =>
     createReportSources({
       ...{ version: '1', clock, workspaceId: () => 'acme', databasePath: () => path },
-      ...{ hasReport: true, db: () => undefined, daemon: () => undefined },
+      ...{ hasReport: true, db: () => undefined, blockedMs: () => 0, daemon: () => undefined },
     })
 
   test('it is made once for all who ask at the same time', async () => {

@@ -129,6 +129,7 @@ async function servePage({ area, app, settings, log, version }: ServedBackfill):
     databasePath: () => settings.database.path,
     hasReport: false,
     db: () => store.db,
+    blockedMs: store.transaction.blockedMs,
     daemon: () => undefined,
   })
   const { listen, token } = settings.http

@@ -81,11 +81,13 @@ const LOOK_MS = 20
  * The programs that keep the writer of a warehouse from writing: they hold SQLite's lock for writing, and for a second
  * already. The writer is left out: it holds that lock for a moment at each commit. Takes that second only where there is
  * such a program.
+ * @param blockedMs for a writer, which knows for how long its own commit waits, and must not wait a second for this
  */
-export function longWriters(database: string): readonly LockHolder[] {
+export function longWriters(database: string, blockedMs?: number): readonly LockHolder[] {
+  if (blockedMs !== undefined && blockedMs < LONG_HELD_MS) return []
   const writers = (lockHolders(database, 'writer') ?? []).map(({ pid }) => pid)
   let found = otherHolders(database, 'writing').filter(({ pid }) => !writers.includes(pid))
-  for (let waited = 0; found.length > 0 && waited < LONG_HELD_MS; waited += LOOK_MS) {
+  for (let waited = blockedMs ?? 0; found.length > 0 && waited < LONG_HELD_MS; waited += LOOK_MS) {
     pauseThread(LOOK_MS)
     const still = otherHolders(database, 'writing')
     found = still.filter(({ pid }) => found.some(earlier => earlier.pid === pid))

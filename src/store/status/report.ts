@@ -180,12 +180,14 @@ export interface StatusQuestion {
   db?: Sqlite | undefined
   /** State of the calling daemon. It replaces the stored state, which is outdated when a full disk prevents writes. */
   daemon?: DaemonState | undefined
+  /** For how long the running commit of the calling process has lasted. */
+  blockedMs?: number | undefined
   /** The rows of `sync_status`, when the caller has them already. */
   rows?: readonly StatusRow[] | undefined
 }
 
 /** @throws StopError (73) when there is no warehouse at this path, or it cannot be read */
-export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion): StatusReport {
+export function readStatusReport({ path, now, db, daemon, blockedMs, rows }: StatusQuestion): StatusReport {
   return readWarehouse(
     path,
     open => {
@@ -193,7 +195,7 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
         ...row,
         by_state: counts === null ? null : JSON.parse(counts),
       }))
-      return reportOf(open, counted, { path, now, daemon })
+      return reportOf(open, counted, { path, now, daemon, blockedMs })
     },
     db,
   )
@@ -214,7 +216,7 @@ export function readUncountedReport({
 function reportOf<Row extends UncountedRow>(
   db: Sqlite,
   rows: readonly Row[],
-  { path, now, daemon }: Pick<StatusQuestion, 'path' | 'now' | 'daemon'>,
+  { path, now, daemon, blockedMs }: Pick<StatusQuestion, 'path' | 'now' | 'daemon' | 'blockedMs'>,
 ): StatusReport<Row & ResourceHistory> {
   const file = resolve(path)
   const meta = new Map(
@@ -239,7 +241,7 @@ function reportOf<Row extends UncountedRow>(
     database_bytes: sizes.bytes,
     wal_bytes: sizes.walBytes,
     wal_readers: isWalHeld ? walReaders(file).map(programReport) : [],
-    lock_holders: isWriting ? longWriters(file).map(programReport) : [],
+    lock_holders: isWriting ? longWriters(file, blockedMs).map(programReport) : [],
     writer,
     chosen_resources: readNote<ResourceName[]>(notes, META.chosenResources) ?? RESOURCE_NAMES,
     daemon: state,
