@@ -16,7 +16,8 @@ import type { ApiRequest } from './request.ts'
  *   redirected. Other routes are not affected.
  * - Silence: the API is in doubt after several failures in a row, on different routes or without any HTTP status, and
  *   when a backfill's patience is over. Then health checks (requests for cheap lists) are sent on other routes. A result
- *   that is not a failure ends the doubt: a single route that fails never ends a run.
+ *   that is not a failure ends the doubt: a single route that fails never ends a run. A refusal that was expected does
+ *   not: a gateway refuses what it does not know, whatever has happened to the API behind it.
  *   When the health checks fail as well, or when no request could even connect, the API is away: trials are sent one by
  *   one, with a growing wait before each, and each on another route. A trial that does not fail ends this state.
  * - Access: access is in doubt after several unexpected refusals since the last answer. Then every health check is
@@ -233,6 +234,8 @@ export function reachAfter(before: Reach, event: ReachEvent): Reach {
     case 'redirected':
       return withNotedTrial(afterResponse(reach, event.route), event)
     case 'refused':
+      if (event.isDeclared && reach.silence)
+        return afterRefusal(stillSilent(reach, reach.silence, event), event)
       return afterRefusal(afterResponse(reach, event.route), event)
     case 'answered':
       return afterGrant(afterResponse(reach, event.route), event.route)
@@ -498,10 +501,36 @@ function silenceAfter(reach: Reach, event: Extract<ReachEvent, { kind: 'failed' 
     confirmations:
       before.confirmations + (isDoubtful(reach, before, at) && !before.routes.has(route) ? 1 : 0),
   }
-  if (!before.isAway && !isConfirmed(reach, failed, at)) return failed
-  const trials = failed.trials + 1
-  const quietSince = before.isAway ? before.quietSince : before.since + before.waitedMs
-  return { ...failed, isAway: true, quietSince, trials, nextTrialAt: at + backoffMs(AWAY, trials, random) }
+  return judged(reach, failed, { at, random })
+}
+
+/** The state after a response that says nothing about the API behind a gateway. The route counts as tried. */
+function stillSilent(
+  reach: Reach,
+  silence: Silence,
+  { at, route, random }: Extract<ReachEvent, { kind: 'refused' }>,
+): Reach {
+  const tried = { ...silence, routes: new Set([...silence.routes, route]) }
+  const isEarly = silence.isAway && at < silence.nextTrialAt
+  return {
+    ...reach,
+    routes: without(reach.routes, route),
+    wasConnected: true,
+    silence: isEarly ? silence : judged(reach, tried, { at, random }),
+  }
+}
+
+/** The silence after a request without success: the API may be away now, and each trial makes the next one wait longer. */
+function judged(
+  reach: Reach,
+  silence: Silence,
+  { at, random }: { at: number; random: () => number },
+): Silence {
+  const { isAway, since, waitedMs } = silence
+  if (!isAway && !isConfirmed(reach, silence, at)) return silence
+  const trials = silence.trials + 1
+  const quietSince = isAway ? silence.quietSince : since + waitedMs
+  return { ...silence, isAway: true, quietSince, trials, nextTrialAt: at + backoffMs(AWAY, trials, random) }
 }
 
 function noSilence(at: number): Silence {

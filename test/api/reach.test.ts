@@ -177,6 +177,20 @@ describe('an API that does not answer', () => {
     expect(troubleOf(reach)).toMatchObject({ kind: 'silent', since: 0, reason: 'why' })
   })
 
+  test('a route that a gateway refuses as always ends neither the doubt nor the outage', () => {
+    const answer = (name: string, at: number) =>
+      name === 'teams' ? refused(name, at, true) : failed(name, at, { status: 503 })
+    const doubted = having(
+      begin(BACKFILL),
+      ...[0, 1, 2, 3, 4].map(at => failed(at % 2 === 0 ? 'activities' : 'messages', at, { status: 503 })),
+    )
+    const { reach, done } = follow(doubted, 20 * 60_000, answer, 5)
+    expect(troubleOf(reach)).toMatchObject({ kind: 'silent', since: 0 })
+    expect(patienceLeftMs(reach, 120_000)).toBeLessThanOrEqual(0)
+    expect(done.length).toBeLessThan(30)
+    expect(troubleOf(reachAfter(reach, answered('members', 21 * 60_000)))).toBe(undefined)
+  })
+
   test('the first answer ends the outage, and no route rests any more', () => {
     const broken = having(begin(), failed('a', 0), failed('a', 0, { path: 'other' }), failed('a', 0))
     expect(restMs(broken, '/a', 0)).toBeGreaterThan(0)
