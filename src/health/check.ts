@@ -53,7 +53,7 @@ export function checkVerdict(
   const chosen = { ...report, resources: report.resources.filter(row => isChosen(row.resource)) }
   const timelines = TIMELINES.filter(name => report.chosen_resources.includes(name))
   const aged = resource === undefined ? timelines : [resource]
-  const problems = [...causes, ...problemsOf(chosen, now)]
+  const problems = [...causes, ...problemsOf(chosen, now), ...notChosen(report, resource)]
   const old = maxAgeMs === undefined ? [] : tooOld(chosen, { now, maxAgeMs, aged })
   const all = [...problems.filter(isToAct), ...old, ...problems.filter(one => !isToAct(one))]
   return verdictOf(chosen, all, { now })
@@ -71,6 +71,24 @@ const STATUS = { ok: 0, loading: 0, wait: 1, warn: 1, act: 2 } as const
 export const CHECK_LABELS = ['OK', 'WARNING', 'CRITICAL'] as const
 
 const isToAct = ({ kind }: HealthProblem) => kind === 'act'
+
+/** A resource that is asked for and not read is no success, even where nothing is wrong. */
+function notChosen(
+  { chosen_resources: chosen }: StatusReport<ResourceFacts>,
+  resource: ResourceName | undefined,
+): HealthProblem[] {
+  if (resource === undefined || chosen.includes(resource)) return []
+  return [
+    {
+      id: `left-out:${resource}`,
+      kind: 'warn',
+      what: `${resource} is not read, since sync.resources, --only or --skip leave it out`,
+      detail: null,
+      todo: 'Choose it there to read it.',
+      since: null,
+    },
+  ]
+}
 
 function tooOld(
   { resources }: StatusReport<ResourceFacts>,

@@ -646,6 +646,22 @@ describe('the check', () => {
     expect(check(changes, {}, 900_000, 'messages').line).toContain('messages has never been read')
   })
 
+  test.each([{}, { state: 'backfilling', complete_as_of: null }, { state: 'unavailable' }] as const)(
+    'a named resource that was not chosen is a warning (%o)',
+    row => {
+      const changes: Partial<StatusReport> = {
+        chosen_resources: ['activities'],
+        resources: report().resources.map(one => (one.resource === 'members' ? { ...one, ...row } : one)),
+      }
+      const { status, line } = check(changes, {}, undefined, 'members')
+      expect([status, line]).toEqual([
+        1,
+        expect.stringContaining('members is not read, since sync.resources, --only or --skip leave it out'),
+      ])
+      expect(check(changes, {}).status).toBe(0)
+    },
+  )
+
   test('a resource that was never read is too old', () => {
     expect(check({}, { fresh_as_of: null }, 900_000, 'members').line).toContain('members has never been read')
   })

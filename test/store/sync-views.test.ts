@@ -281,6 +281,12 @@ describe('the rows of sync_status', () => {
     expect(reasonOf('members')).toEqual([unread])
     store.state.setMeta(META.chosenResources, '["teams"]')
     const reason = 'Left out by sync.resources, --only or --skip; choose it there to read it'
+    // The list of their scopes has none, or no other, as long as they are left out.
+    store.exec(
+      `UPDATE sync_resources SET complete_as_of = '${AT}' WHERE resource IN ('crm_objects', 'collections')`,
+    )
+    for (const resource of ['crm_records', 'collection_meetings'])
+      expect(reasonOf(resource)).toEqual([{ state: 'backfilling', reason }])
     expect(reasonOf('members')).toEqual([{ state: 'backfilling', reason }])
     expect(reasonOf('teams')).toEqual([unread])
     complete(store)

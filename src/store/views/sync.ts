@@ -193,7 +193,8 @@ const SEGMENTED: readonly Feed['mode'][] = ['timeline', 'snapshot', 'periodic']
 /**
  * The oldest `listed_at` of the resource's available segments. NULL while a segment was never read to its end. Where
  * the lists give only keys, reading them says nothing about the rows, so the last complete round decides. Without any
- * scope, there is nothing to read, as of when the list of the scopes was read.
+ * scope, there is nothing to read, as of when the list of the scopes was read; before the first round has ended, the
+ * scopes may only not be known yet, and a resource that is left out has none.
  */
 function completeAsOf(resource: Resource): string {
   const listed = feedsOf(resource).filter(({ feed }) => SEGMENTED.includes(feed.mode))
@@ -215,7 +216,7 @@ function completeAsOf(resource: Resource): string {
       ? `(SELECT ${completeAsOf(owner)} FROM sync_resources r WHERE r.resource = '${owner.name}')`
       : 'NULL'
   })
-  return `(SELECT CASE WHEN count(*) = 0 THEN ${ofScopes[0] ?? 'NULL'} WHEN count(*) = count(${listedAt}) THEN ${oldest} END
+  return `(SELECT CASE WHEN count(*) = 0 THEN ${ofScopes[0] === undefined ? 'NULL' : `iif(r.first_complete_at IS NULL, NULL, ${ofScopes[0]})`} WHEN count(*) = count(${listedAt}) THEN ${oldest} END
       FROM sync_segments g WHERE g.feed >= r.resource || '.' AND g.feed < r.resource || '/' AND g.unavailable_since IS NULL)`
 }
 
