@@ -160,17 +160,19 @@ export function createScheduler(deps: SchedulerDeps) {
 }
 
 /**
- * One cheap request for each chosen list that needs no ids. The access log is left out: its request needs a period, and
- * many workspaces do not offer it.
+ * One cheap request for each chosen list that needs no ids. The access log is left out, since its request needs a period,
+ * and so are lists that a workspace may not offer: a gateway refuses them even while the API behind it is away.
  */
 function healthChecksOf(resources: readonly Resource[]): HealthCheck[] {
   return resources.flatMap(feedsOf).flatMap(({ resource, id, feed }) => {
     const list = requestOf(feed)
-    if (list === undefined) return []
+    if (list === undefined || mayBeUnavailable(feed)) return []
     const { path, query } = list
     return [{ resource, feed: id, request: { route: path, path, ...(query && { query }) } }]
   })
 }
+
+const mayBeUnavailable = ({ expected = {} }: Feed): boolean => Object.values(expected).includes('unavailable')
 
 function requestOf(feed: Feed): { path: string; query?: Query } | undefined {
   if (feed.mode === 'singleton') return { path: feed.read.path }
