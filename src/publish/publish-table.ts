@@ -250,7 +250,6 @@ function fileSink(writing: TableWriting, part: Partition): Sink<PublishedPart> {
         rows,
         bytes,
         nulls: new Map(ids.map((id, place) => [id, nulls[place] ?? 0])),
-        sequence: publication,
         addedBy: publication,
       }
       upload.end({ bytes, sha256 })

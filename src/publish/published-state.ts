@@ -118,10 +118,10 @@ export interface SnapshotFiles {
 export async function readSnapshotFiles(storage: TargetReader, manifestList: string): Promise<SnapshotFiles> {
   const listed = await decoded(storage, pathIn(storage, manifestList), decodeManifestList)
   const files = await Promise.all(
-    listed.map(({ path, bytes: size, sequence }) =>
+    listed.map(({ path, bytes: size }) =>
       decoded(storage, pathIn(storage, path), bytes => {
         if (bytes.length !== size) throw new Error(`${path} has ${bytes.length} bytes instead of ${size}`)
-        return decodeManifest(bytes, sequence)
+        return decodeManifest(bytes)
       }),
     ),
   )

@@ -15,15 +15,13 @@ export interface DataFile {
   bytes: number
   /** The NULLs of each column, by field id. */
   nulls: ReadonlyMap<number, number>
-  /** The sequence number of the snapshot that added the file. */
-  sequence: number
-  /** The snapshot that added the file. */
+  /** The publication that added the file: the id and the sequence number of its snapshot. */
   addedBy: number
 }
 
 interface ManifestEntry {
   status: number
-  snapshot_id: number | null
+  snapshot_id: number
   sequence_number: number | null
   file_sequence_number: number | null
   data_file: {
@@ -133,7 +131,7 @@ export function encodeManifest(files: readonly DataFile[], context: ManifestCont
 }
 
 function entryOf(file: DataFile, { spec, schema, snapshotId }: ManifestContext): ManifestEntry {
-  const { path, partition = null, rows, bytes, nulls, sequence, addedBy } = file
+  const { path, partition = null, rows, bytes, nulls, addedBy } = file
   const isNew = addedBy === snapshotId
   const [field] = spec.fields
   const counts = schema.fields.filter(({ id }) => nulls.has(id)).map(({ id }) => id)
@@ -141,8 +139,8 @@ function entryOf(file: DataFile, { spec, schema, snapshotId }: ManifestContext):
     status: isNew ? ADDED : EXISTING,
     snapshot_id: addedBy,
     // Null: a new entry inherits the sequence number of its snapshot.
-    sequence_number: isNew ? null : sequence,
-    file_sequence_number: isNew ? null : sequence,
+    sequence_number: isNew ? null : addedBy,
+    file_sequence_number: isNew ? null : addedBy,
     data_file: {
       content: DATA,
       file_path: path,
@@ -156,17 +154,15 @@ function entryOf(file: DataFile, { spec, schema, snapshotId }: ManifestContext):
   }
 }
 
-/** @param sequence the sequence number of the snapshot that the manifest was written for */
-export async function decodeManifest(bytes: Buffer, sequence: number): Promise<DataFile[]> {
+export async function decodeManifest(bytes: Buffer): Promise<DataFile[]> {
   const entries = await decodeAvroFile<ManifestEntry>(bytes)
-  return entries.map(({ snapshot_id: addedBy, sequence_number: own, data_file: file }) => ({
+  return entries.map(({ snapshot_id: addedBy, data_file: file }) => ({
     path: file.file_path,
     partition: Object.values(file.partition)[0],
     rows: file.record_count,
     bytes: file.file_size_in_bytes,
     nulls: new Map(file.null_value_counts?.map(({ key, value }) => [key, value])),
-    sequence: own ?? sequence,
-    addedBy: addedBy ?? sequence,
+    addedBy,
   }))
 }
 
@@ -230,7 +226,7 @@ export function encodeManifestList(
     partition_spec_id: spec['spec-id'],
     content: DATA,
     sequence_number: snapshotId,
-    min_sequence_number: Math.min(snapshotId, ...existing.map(({ sequence }) => sequence)),
+    min_sequence_number: Math.min(snapshotId, ...existing.map(({ addedBy }) => addedBy)),
     added_snapshot_id: snapshotId,
     added_files_count: added.length,
     existing_files_count: existing.length,
@@ -248,19 +244,11 @@ export function encodeManifestList(
   })
 }
 
-/** The manifests in a list, with the sequence numbers of their snapshots. @throws Error when the list is incomplete */
-export async function decodeManifestList(bytes: Buffer): Promise<(ListedManifest & { sequence: number })[]> {
-  const records = await decodeAvroFile<{
-    manifest_path: string
-    manifest_length: number
-    sequence_number: number
-  }>(bytes)
+/** @throws Error when the list is incomplete */
+export async function decodeManifestList(bytes: Buffer): Promise<ListedManifest[]> {
+  const records = await decodeAvroFile<{ manifest_path: string; manifest_length: number }>(bytes)
   if (records.length === 0) throw new Error('The list of manifests is incomplete')
-  return records.map(record => ({
-    path: record.manifest_path,
-    bytes: record.manifest_length,
-    sequence: record.sequence_number,
-  }))
+  return records.map(record => ({ path: record.manifest_path, bytes: record.manifest_length }))
 }
 
 function partitionSummary(files: readonly DataFile[], { transform }: PartitionField) {
