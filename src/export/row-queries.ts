@@ -6,7 +6,7 @@ import type { Partition } from './partitions.ts'
 export type RowReader = ReturnType<typeof createRowReader>
 
 /** Each row has the cells of the columns in `sourcesOf`, followed by its month. Pure. */
-export function rowQueries({ name, columns, rows }: ExportTable) {
+export function rowQueries({ columns, rows }: ExportTable) {
   const { time, from, order } = rows
   const cells = sourcesOf(columns)
     .map(column => `t.${quote(column)}`)
@@ -20,7 +20,6 @@ export function rowQueries({ name, columns, rows }: ExportTable) {
     withoutTime: time
       ? `SELECT ${cells}, NULL FROM ${time.fromAll} WHERE ${time.sql} IS NULL`
       : `SELECT ${cells}, NULL FROM ${from} ORDER BY ${order}`,
-    count: `SELECT count(*) FROM ${quote(name)}`,
   }
 }
 
@@ -29,17 +28,19 @@ const LAST = '~'
 
 /** Reads the rows of a table by months. The last cell of each row is its month, or null. */
 export function createRowReader(db: Sqlite, table: ExportTable) {
-  const { withTime, withoutTime, count } = rowQueries(table)
+  const { withTime, withoutTime } = rowQueries(table)
   const between = (from: string, to: string) =>
     withTime === undefined ? [] : readRows(db, withTime, [from, to])
+  /** The rows of a month; for null those without a time, which are all rows of a table that has none. */
+  const of = (month: Partition) =>
+    month === null ? readRows(db, withoutTime) : between(month, `${month}${LAST}`)
   return {
-    /** The rows of this month and of later ones, earliest first. Without a month: all rows that have a time. */
-    from: (month = '') => between(month, LAST),
-    /** The rows of a month; for null those without a time, which are all rows of a table that has none. */
-    of: (month: Partition) =>
-      month === null ? readRows(db, withoutTime) : between(month, `${month}${LAST}`),
-    /** Number of rows of the whole table. */
-    count: () => db.prepare(count).pluck().get() as number,
+    of,
+    /** All rows, earliest first, then those without a time. With a month: only the rows from that month on. */
+    *from(month?: string) {
+      yield* between(month ?? '', LAST)
+      if (month === undefined) yield* of(null)
+    },
   }
 }
 

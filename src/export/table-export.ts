@@ -1,6 +1,6 @@
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import type { ExportTable } from './export-tables.ts'
-import { createFingerprint, type Mark } from './fingerprint.ts'
+import { createFingerprint } from './fingerprint.ts'
 import type { TargetFile } from './manifest.ts'
 import { createParquetFile } from './parquet-file.ts'
 import { nextTurn, type Partition, type PartitionReading, readPartitions, type Sink } from './partitions.ts'
@@ -65,23 +65,15 @@ interface TableRead extends TableWork {
 }
 
 /** Reads every partition into a sink. An empty table has one empty partition, so that readers find the table. */
-async function readAll<Result extends Mark>(
+async function readAll<Result>(
   reading: TableRead,
   open: (month: Partition) => Sink<Result>,
 ): Promise<Map<Partition, Result>> {
   const { reader, sinceMonth, hasOthers } = reading
   const results = await readPartitions(reading, reader.from(sinceMonth), open)
-  const mayLackSome = () => sinceMonth === undefined && rowsOf(results.values()) < reader.count()
-  const isEmpty = () => results.size === 0 && !hasOthers
-  if (isEmpty() || mayLackSome()) {
-    const timeless = await readPartitions(reading, reader.of(null), open)
-    for (const [month, result] of timeless) results.set(month, result)
-  }
-  if (isEmpty()) results.set(null, open(null).finish())
+  if (results.size === 0 && !hasOthers) results.set(null, open(null).finish())
   return results
 }
-
-const rowsOf = (marks: Iterable<Mark>): number => [...marks].reduce((sum, { rows }) => sum + rows, 0)
 
 async function writePartition(reading: TableRead, month: Partition): Promise<TargetFile> {
   const open = () => fileFor(reading, month)

@@ -52,7 +52,7 @@ function monthReader(db: Sqlite, table: ExportTable, known: readonly Partition[]
     of,
     *rows(parts) {
       if (parts === 'all') yield* from()
-      for (const part of parts === 'all' ? [null] : parts) yield* of(part)
+      else for (const part of parts) yield* of(part)
     },
     noted(notes) {
       if (notes.length === 0) return []
