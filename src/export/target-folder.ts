@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import { EXIT_STATUS, errorCode, StopError } from '../base/errors.ts'
@@ -18,22 +18,24 @@ export interface FolderUse {
   lockedName: string
   /** What the folder may have in it, for a hint. */
   accepts: string
-  /** @throws StopError (exit status 64) when the folder has files of other programs */
-  refuseForeign(path: string): void
+  /** What the files of other programs are, for a message. */
+  foreign: string
+  /** Recognizes a folder of parley that lacks the lock, such as a copy. */
+  isOurs?(path: string): boolean
 }
 
-export const lockFile = ({ lockedName }: FolderUse): string => `${lockedName}-lock`
+const lockFile = ({ lockedName }: FolderUse): string => `${lockedName}-lock`
 
 /**
  * @throws StopError (exit status 64) when the folder has other files, 73 when it cannot be used, 75 when another
  * process uses it
  */
 export function lockFolder(path: string, mode: number, clock: Clock, use: FolderUse): HeldLock {
-  const { verb, lockedName, refuseForeign } = use
+  const { verb, lockedName } = use
   const locked = join(path, lockedName)
   try {
     makeTarget(path, mode, use)
-    refuseForeign(path)
+    refuseForeign(path, use)
     return lockDatabase(locked, clock, mode)
   } catch (error) {
     if (!(error instanceof StopError)) throw targetError(error, path, use)
@@ -85,6 +87,16 @@ function makeTarget(path: string, mode: number, { verb, accepts }: FolderUse): v
   }
   makeParents(path)
   makeFolder(path, mode)
+}
+
+function refuseForeign(path: string, use: FolderUse): void {
+  const inside = readdirSync(path)
+  if (inside.length === 0 || inside.includes(lockFile(use)) || use.isOurs?.(path)) return
+  throw new StopError(`${path} has files that ${use.foreign}`, {
+    code: `${use.verb}-foreign`,
+    hint: `Name a folder that is empty, does not exist yet, or ${use.accepts}; this one was not changed.`,
+    exitStatus: EXIT_STATUS.usage,
+  })
 }
 
 /**

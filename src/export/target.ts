@@ -1,7 +1,6 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../base/clock.ts'
-import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import {
   beginNewFile,
   folderStats,
@@ -15,7 +14,7 @@ import type { ExportTable } from './export-tables.ts'
 import { readMark } from './fingerprint.ts'
 import { isManifest, MANIFEST, type Manifest, type TargetFile } from './manifest.ts'
 import type { Partition } from './partitions.ts'
-import { type FolderUse, lockFile, lockFolder } from './target-folder.ts'
+import { type FolderUse, lockFolder } from './target-folder.ts'
 
 /** The folder of an export. Files are written under a temporary name and then renamed. */
 export type Target = ReturnType<typeof openTarget>
@@ -28,7 +27,9 @@ export const EXPORT_FOLDER: FolderUse = {
   verb: 'export',
   lockedName: '.parley-export',
   accepts: 'has an earlier export',
-  refuseForeign,
+  foreign: 'are not from an export of parley',
+  // Other programs also write a manifest.json, so its content is checked.
+  isOurs: path => readManifest(path) !== undefined,
 }
 
 export const filePath = ({ folder, rows }: Pick<ExportTable, 'folder' | 'rows'>, month: Partition): string =>
@@ -147,17 +148,6 @@ function readManifest(path: string): Manifest | undefined {
     // Every file has its own mark, so only the `exported_at` of the files is lost.
     return undefined
   }
-}
-
-function refuseForeign(path: string): void {
-  const inside = readdirSync(path)
-  // A copied export may lack the lock. Other programs also write a manifest.json, so its content is checked.
-  if (inside.length === 0 || inside.includes(lockFile(EXPORT_FOLDER)) || readManifest(path)) return
-  throw new StopError(`${path} has files that are not from an export of parley`, {
-    code: 'export-foreign',
-    hint: 'Name a folder that is empty, does not exist yet, or has an earlier export; this one was not changed.',
-    exitStatus: EXIT_STATUS.usage,
-  })
 }
 
 /** Removes a file, and then the folders of its month and its table if they are empty. */

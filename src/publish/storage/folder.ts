@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync, linkSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
-import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
-import { type FolderUse, lockFile, lockFolder, targetError } from '../../export/target-folder.ts'
+import { errorCode } from '../../base/errors.ts'
+import { type FolderUse, lockFolder, targetError } from '../../export/target-folder.ts'
 import { beginNewFile, fsyncPath, makeFolder, writeNewFile } from '../../store/disk/new-files.ts'
 import type { Storage } from './storage.ts'
 import { folderReader, TARGET_MARK } from './target-reader.ts'
@@ -22,7 +22,7 @@ const FOLDER: FolderUse = {
   verb: 'publish',
   lockedName: TARGET_MARK,
   accepts: 'is a target of parley publish',
-  refuseForeign,
+  foreign: 'parley publish did not write',
 }
 
 /** The prefix of files that are being written. A process that is killed leaves them. */
@@ -90,14 +90,4 @@ function makeFolders(folder: string, mode: number, target: string): void {
   if (folder === target) return
   makeFolders(dirname(folder), mode, target)
   makeFolder(folder, mode)
-}
-
-function refuseForeign(path: string): void {
-  const inside = readdirSync(path)
-  if (inside.length === 0 || inside.includes(lockFile(FOLDER))) return
-  throw new StopError(`${path} has files that parley publish did not write`, {
-    code: 'publish-foreign',
-    hint: 'Name a folder that is empty, does not exist yet, or is a target of parley publish; this one was not changed.',
-    exitStatus: EXIT_STATUS.usage,
-  })
 }
