@@ -1,7 +1,7 @@
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import type { TableMetadata } from './iceberg/metadata.ts'
 import type { Storage } from './storage/storage.ts'
-import type { TargetReader } from './storage/target-reader.ts'
+import { readDecoded, type TargetReader } from './storage/target-reader.ts'
 
 /**
  * The files `vK.metadata.json` of a table, and `version-hint.text`, by which readers find the newest version. A commit
@@ -36,6 +36,22 @@ export const hintPath = (folder: string): string => `${metadataFolder(folder)}/v
 /** The address of the metadata for readers. */
 export const metadataAddress = ({ location }: TargetReader, folder: string, version: number): string =>
   `${location}/${metadataPath(folder, version)}`
+
+/** Reads a version, also as text. @returns undefined where there is no such file @throws Error as `parsed` */
+export const readMetadata = (target: Pick<TargetReader, 'read'>, path: string) =>
+  readDecoded(target, path, bytes => {
+    const text = String(bytes)
+    return { metadata: parsed<TableMetadata>(text, path), text }
+  })
+
+/** Throws without the parser's message, which would quote a piece of the text, such as the key of a row. */
+export function parsed<Value>(text: string, name: string): Value {
+  try {
+    return JSON.parse(text) as Value
+  } catch {
+    throw new Error(`${name} is not valid JSON`)
+  }
+}
 
 /**
  * Commits a version. The caller writes the hint afterwards.

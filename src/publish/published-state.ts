@@ -4,7 +4,15 @@ import type { Partition } from '../export/partitions.ts'
 import { type DataFile, decodeManifest, decodeManifestList } from './iceberg/manifest.ts'
 import { currentSnapshot, type TableMetadata } from './iceberg/metadata.ts'
 import { inParallel } from './in-parallel.ts'
-import { folderOfFile, isHinted, metadataPath, metadataVersion, type TableVersion } from './metadata-file.ts'
+import {
+  folderOfFile,
+  isHinted,
+  metadataPath,
+  metadataVersion,
+  parsed,
+  readMetadata,
+  type TableVersion,
+} from './metadata-file.ts'
 import { readDecoded, type TargetReader } from './storage/target-reader.ts'
 
 /** What a target holds. */
@@ -66,23 +74,16 @@ async function readTable(
 ): Promise<PublishedState> {
   try {
     const path = metadataPath(folder, version)
-    const [metadata, hinted] = await Promise.all([
-      decoded(storage, path, bytes => parsed<TableMetadata>(String(bytes), path)),
+    const [read, hinted] = await Promise.all([
+      readMetadata(storage, path),
       isHinted(storage, folder, version),
     ])
+    if (read === undefined) throw new Error(`${path} is missing`)
+    const { metadata } = read
     if (metadata.location !== `${storage.location}/${folder}`) throw elsewhere(storage, metadata, folder)
     return { folder, metadata, version, parts: await readParts(storage, metadata, present), isHinted: hinted }
   } catch (error) {
     throw damaged(storage, folder, error)
-  }
-}
-
-/** Throws without the parser's message, which would quote a piece of the text, such as the key of a row. */
-function parsed<Value>(text: string, name: string): Value {
-  try {
-    return JSON.parse(text) as Value
-  } catch {
-    throw new Error(`${name} is not valid JSON`)
   }
 }
 

@@ -1,8 +1,8 @@
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import type { TableMetadata } from '../iceberg/metadata.ts'
-import { hintPath, metadataPath } from '../metadata-file.ts'
+import { hintPath, metadataPath, readMetadata } from '../metadata-file.ts'
 import { earlierPublications, PUBLICATIONS, type PublicationRow } from '../publications.ts'
-import { readDecoded, type TargetReader } from '../storage/target-reader.ts'
+import type { TargetReader } from '../storage/target-reader.ts'
 
 /**
  * Finds what a target shows: the tables of its last complete publication. A table may be ahead of it when the next
@@ -109,13 +109,10 @@ async function readVersion(
 ): Promise<StoredVersion | undefined> {
   const path = metadataPath(folder, version)
   try {
-    return await readDecoded(target, path, bytes => {
-      const text = String(bytes)
-      return { version, metadata: JSON.parse(text), text }
-    })
+    const read = await readMetadata(target, path)
+    return read && { version, ...read }
   } catch (error) {
     if (error instanceof StopError) throw error
-    // The parser's message would quote a piece of the text, such as the key of a row.
     throw new StopError(`${path} in the target of the publications is not valid JSON`, {
       code: 'publish-damaged',
       hint: 'Publish to an empty folder or prefix, or restore the file.',

@@ -1,6 +1,6 @@
 import type { Partition } from '../../export/partitions.ts'
 import type { TableMetadata } from '../iceberg/metadata.ts'
-import { hintPath, metadataPath } from '../metadata-file.ts'
+import { hintPath, metadataPath, readMetadata } from '../metadata-file.ts'
 import {
   type PartNote,
   type PublishedState,
@@ -8,7 +8,7 @@ import {
   pathIn,
   readSnapshotFiles,
 } from '../published-state.ts'
-import { readDecoded, type TargetReader } from '../storage/target-reader.ts'
+import type { TargetReader } from '../storage/target-reader.ts'
 import type { FoundFault } from './fault.ts'
 import type { NamedFile } from './verify-file.ts'
 
@@ -66,17 +66,6 @@ export async function namedFiles(
   }
 }
 
-/** The paths of the manifest lists of all snapshots, and of the data files that can be found by them. */
-export async function namedPaths(
-  storage: TargetReader,
-  { metadata }: Pick<PublishedState, 'metadata'>,
-): Promise<ReadonlySet<string>> {
-  const lists = metadata.snapshots.map(snapshot => snapshot['manifest-list'])
-  const read = await Promise.allSettled(lists.map(list => readSnapshotFiles(storage, list)))
-  const files = read.flatMap(one => (one.status === 'fulfilled' ? one.value.files : []))
-  return new Set([...lists, ...files.map(({ path }) => path)].map(address => pathIn(storage, address)))
-}
-
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** What this version of the metadata, and the earlier ones that were kept, note about files. */
@@ -86,9 +75,8 @@ async function notesByFile(
 ): Promise<ReadonlyMap<string, PartNote>> {
   const notes = new Map<string, PartNote>()
   for (const { 'metadata-file': address } of metadata['metadata-log']) {
-    const path = pathIn(storage, address)
-    const earlier = await readDecoded(storage, path, bytes => partNotes(JSON.parse(String(bytes))))
-    for (const note of earlier ?? []) notes.set(note[2], note)
+    const earlier = await readMetadata(storage, pathIn(storage, address))
+    for (const note of earlier ? partNotes(earlier.metadata) : []) notes.set(note[2], note)
   }
   for (const note of partNotes(metadata)) notes.set(note[2], note)
   return notes

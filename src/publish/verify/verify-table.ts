@@ -4,16 +4,15 @@ import type { Sqlite } from '../../store/database/sqlite-types.ts'
 import { type PurgedContentTest, purgedContentTest } from '../../store/deletions/purged-content.ts'
 import { countText } from '../../terminal/wording.ts'
 import type { IcebergSchema } from '../iceberg/iceberg-schema.ts'
-import type { TableMetadata } from '../iceberg/metadata.ts'
-import { hintPath, metadataPath } from '../metadata-file.ts'
+import { hintPath, metadataPath, readMetadata } from '../metadata-file.ts'
 import { purgedAtIn } from '../publish.ts'
 import { type PublishedPart, type PublishedState, pathIn } from '../published-state.ts'
 import type { PublishedTable } from '../published-tables.ts'
 import { rangesOfLostKeys } from '../row-ranges.ts'
-import { readDecoded, type TargetReader } from '../storage/target-reader.ts'
+import type { TargetReader } from '../storage/target-reader.ts'
 import { isErasureDue } from '../sweep.ts'
 import type { FoundFault } from './fault.ts'
-import { namedFiles } from './named-files.ts'
+import { type NamedFiles, namedFiles } from './named-files.ts'
 import { erasedRows, fileFaults } from './verify-file.ts'
 
 /**
@@ -51,24 +50,25 @@ export interface TableFindings {
   faults: readonly FoundFault[]
 }
 
-export async function verifyTable(check: TableCheck, state: PublishedState): Promise<TableFindings> {
-  const { storage, shown } = check
-  const { folder } = state
-  const { files, shownPaths, paths, parts, faults } = await namedFiles(check, state)
+/** @param state undefined for a table of which the target has only files that no publication has committed */
+export async function verifyTable(
+  check: TableCheck,
+  folder: string,
+  state: PublishedState | undefined,
+): Promise<TableFindings> {
+  const { files, shownPaths, paths, parts, faults } = state ? await namedFiles(check, state) : nothingNamed()
   const tests = purgedContentTests(check)
   for (const named of files) {
     const purgedContent = tests(named.schema)
-    const [part, file] = [named.note?.[0] ?? null, pathIn(storage, named.file.path)]
+    const [part, file] = [named.note?.[0] ?? null, pathIn(check.storage, named.file.path)]
     for (const fault of await fileFaults({ ...check, purgedContent }, named))
       faults.push({ table: folder, part, file, ...fault })
   }
   const unnamed = check.present.filter(path => !paths.has(path))
   faults.push(...(await unnamedFaults(check, folder, unnamed)))
-  faults.push(...erasedNames(check, state, parts), ...(await hintFaults(check, state)))
+  if (state) faults.push(...erasedNames(check, state, parts), ...(await hintFaults(check, state)))
   const current = files.filter(({ file }) => shownPaths.has(file.path))
   const sum = (figure: 'rows' | 'bytes') => current.reduce((total, { file }) => total + file[figure], 0)
-  const isShown = state.metadata['current-snapshot-id'] === shown
-  const changed = isShown ? await changedParts(check, state) : state.parts.length
   return {
     verification: {
       folder,
@@ -77,11 +77,19 @@ export async function verifyTable(check: TableCheck, state: PublishedState): Pro
       files: current.length,
       earlier_files: files.length - current.length,
       unnamed_files: unnamed.length,
-      parts_changed: changed,
+      parts_changed: state ? await changedParts(check, state) : 0,
     },
     faults,
   }
 }
+
+const nothingNamed = (): NamedFiles => ({
+  files: [],
+  shownPaths: new Set(),
+  paths: new Set(),
+  parts: new Set(),
+  faults: [],
+})
 
 /**
  * The hint may name an earlier version while a publication is in progress, and after it was interrupted. That version must
@@ -106,11 +114,11 @@ async function hintFaults(
   if (hint === undefined) return fault('The file is missing')
   const hinted = Number(String(hint))
   if (!(hinted > 0)) return fault('The file names no version')
-  const metadata = await readDecoded(storage, metadataPath(folder, hinted), bytes => {
-    return JSON.parse(String(bytes)) as TableMetadata
-  }).catch(() => undefined)
-  if (metadata === undefined) return fault(`The file names version ${hinted}, which cannot be read`)
-  return metadata['current-snapshot-id'] >= shown ? [] : fault(`The file names the earlier version ${hinted}`)
+  const read = await readMetadata(storage, metadataPath(folder, hinted)).catch(() => undefined)
+  if (read === undefined) return fault(`The file names version ${hinted}, which cannot be read`)
+  return read.metadata['current-snapshot-id'] >= shown
+    ? []
+    : fault(`The file names the earlier version ${hinted}`)
 }
 
 /** Names of ranges are keys, which may have been purged. The erasure that follows a purge removes those without a row. */
@@ -126,23 +134,6 @@ function erasedNames(
   const message = `The metadata names ${countText(lost, 'part')} after a row that is gone, and rows were purged since`
   const file = metadataPath(state.folder, state.version)
   return [{ table: state.folder, part: null, file, kind: 'erased', message }]
-}
-
-/** Checks the files of a table that no publication has committed. */
-export async function verifyUncommitted(check: TableCheck, folder: string): Promise<TableFindings> {
-  const { present } = check
-  return {
-    verification: {
-      folder,
-      rows: 0,
-      bytes: 0,
-      files: 0,
-      earlier_files: 0,
-      unnamed_files: present.length,
-      parts_changed: 0,
-    },
-    faults: await unnamedFaults(check, folder, present),
-  }
 }
 
 async function unnamedFaults(
@@ -186,8 +177,9 @@ function purgedContentTests({
 }
 
 /** How many parts of the table and of the warehouse differ. */
-async function changedParts(check: TableCheck, { parts }: PublishedState): Promise<number> {
-  const { warehouse } = check
+async function changedParts(check: TableCheck, { metadata, parts }: PublishedState): Promise<number> {
+  const { warehouse, shown } = check
+  if (metadata['current-snapshot-id'] !== shown) return parts.length
   if (warehouse === undefined) return 0
   const { db, table } = warehouse
   if (table === undefined) return parts.length

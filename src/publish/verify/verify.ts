@@ -15,8 +15,8 @@ import { publishedTables } from '../published-tables.ts'
 import type { TargetReader } from '../storage/target-reader.ts'
 import { publicationOf } from '../sweep.ts'
 import { type FoundFault, hintFor, type VerifyFault } from './fault.ts'
-import { namedPaths } from './named-files.ts'
-import { type TableFindings, type TableVerification, verifyTable, verifyUncommitted } from './verify-table.ts'
+import { namedFiles } from './named-files.ts'
+import { type TableFindings, type TableVerification, verifyTable } from './verify-table.ts'
 
 /**
  * Checks the last complete publication of a target, and the files of all snapshots that still exist. It reads every
@@ -102,8 +102,7 @@ async function verifyTables(
       shown: folder === PUBLICATIONS ? publication : snapshots[folder],
       present: paths.filter(path => path.startsWith(`${folder}/`)),
     }
-    const state = tables.get(folder)
-    verified.push(await (state ? verifyTable(check, state) : verifyUncommitted(check, folder)))
+    verified.push(await verifyTable(check, folder, tables.get(folder)))
   }
   return verified
 }
@@ -128,7 +127,7 @@ async function lastingFaults(
   const needed = new Map<string, ReadonlySet<string>>()
   for (const state of now.tables.values())
     if (state.version !== tables.get(state.folder)?.version)
-      needed.set(state.folder, await namedPaths(storage, state))
+      needed.set(state.folder, (await namedFiles({ storage, shown: undefined }, state)).paths)
   const shown = rowsIn(now).at(-1)?.snapshots ?? {}
   return faults.filter(({ table, file, kind }) => {
     if (kind === 'leftover') return present.has(file)
