@@ -11,26 +11,27 @@ export function needsToken(listen: Listen): listen is Extract<Listen, { at: 'por
   return listen.at === 'port' && !isLoopback(listen.host)
 }
 
-/**
- * The returned function says whether an `Authorization` header has the token, as `Bearer` or as the password of
- * `Basic`.
- */
-export function createTokenCheck(token: string): (header: string | undefined) => boolean {
-  const isToken = createSecretCheck(token)
-  return header => isToken(tokenIn(header ?? ''))
-}
-
-function tokenIn(header: string): string | undefined {
+/** The token in an `Authorization` header: that of `Bearer`, or the password of `Basic`. */
+export function tokenIn(header = ''): string | undefined {
   const [, scheme = '', value = ''] = /^(\S+) +(\S+)$/.exec(header) ?? []
   if (scheme.toLowerCase() === 'bearer') return value
   if (scheme.toLowerCase() !== 'basic') return undefined
   return /^[^:]*:(.*)$/s.exec(Buffer.from(value, 'base64').toString('utf8'))?.[1]
 }
 
-/** The returned function says whether a text is the secret. The time that it takes reveals nothing about the secret. */
-export function createSecretCheck(secret: string): (given: string | undefined) => boolean {
+export type GateVerdict = 'admitted' | 'wrong-secret' | 'too-many'
+
+/**
+ * The returned function decides by the secret in a request. Guesses have an allowance, and do not use up that of the
+ * right sender. The time that a decision takes reveals nothing about the secret.
+ */
+export function createGate(secret: string, clock: Clock): (given: string | undefined) => GateVerdict {
   const wanted = digest(secret)
-  return given => timingSafeEqual(digest(given ?? ''), wanted)
+  const mayGuess = createAllowance(clock)
+  return (given = '') => {
+    if (timingSafeEqual(digest(given), wanted)) return 'admitted'
+    return mayGuess() ? 'wrong-secret' : 'too-many'
+  }
 }
 
 /** Digests have one length, so that the comparison does not reveal the secret's length. */

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import { StopError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
-import { createAllowance, createTokenCheck } from './access.ts'
+import { createGate, type GateVerdict, tokenIn } from './access.ts'
 import { refuse } from './routes.ts'
 
 /**
@@ -72,13 +72,13 @@ export function addCatalogue(
   { catalogue, token }: CatalogueAccess,
   { clock, log }: CatalogueDeps,
 ): void {
-  const hasToken = createTokenCheck(token)
-  const mayGuess = createAllowance(clock)
+  const verdictOn = createGate(token, clock)
   const add = async (scope: FastifyInstance) => {
     // A hook answers what must not be read: no request has a body of interest.
     scope.addHook('onRequest', async ({ method, headers, routeOptions: { url = '' } }, reply) => {
       if (url.endsWith(TOKENS)) return refuse(reply, 400, 'unsupported_grant_type', NO_TOKENS)
-      if (!hasToken(headers.authorization)) return refuseToken(reply, mayGuess())
+      const verdict = verdictOn(tokenIn(headers.authorization))
+      if (verdict !== 'admitted') return refuseToken(reply, verdict)
       if (url.endsWith(METRICS)) return reply.code(204).send()
       if (method === 'GET' || method === 'HEAD') return undefined
       return refuseAs(reply, 403, 'ForbiddenException', 'The catalogue is read-only')
@@ -164,8 +164,8 @@ function answer(reply: FastifyReply, body: object | string): FastifyReply {
 const refuseAs = (reply: FastifyReply, code: number, type: string, message: string): FastifyReply =>
   refuse(reply, code, { message, type, code })
 
-function refuseToken(reply: FastifyReply, isAllowed: boolean): FastifyReply {
-  if (!isAllowed)
+function refuseToken(reply: FastifyReply, verdict: GateVerdict): FastifyReply {
+  if (verdict === 'too-many')
     return refuseAs(reply, 429, 'TooManyRequestsException', 'Too many requests with a wrong token')
   const message = 'Expected the token of http.catalogue_token as a bearer token'
   reply.header('www-authenticate', 'Bearer realm="parley"')

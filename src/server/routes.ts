@@ -5,7 +5,7 @@ import type { Clock } from '../base/clock.ts'
 import { StopError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { jsonLine } from '../base/safe-text.ts'
-import { createAllowance, createSecretCheck } from './access.ts'
+import { createAllowance, createGate } from './access.ts'
 import type { Metrics } from './metrics.ts'
 import { type Nudge, readNudge } from './nudge.ts'
 
@@ -141,13 +141,15 @@ const pageFile = (name: string) => readFile(new URL(`./page/${name}`, import.met
  */
 function addNudgeRoutes(scope: FastifyInstance, answers: Answers, secret: string): void {
   const { clock, metrics } = answers
-  const verdictOn = createNudgeGate(secret, clock)
+  const verdictOn = createGate(secret, clock)
+  const mayCall = createAllowance(clock)
   const badBody = (reply: FastifyReply, status: number) => {
     metrics?.recordRefusedNudge('bad-body')
     return refuse(reply, status, BAD_BODIES[status] ?? 'Bad request')
   }
   scope.addHook('onRequest', async (request, reply) => {
-    const verdict = verdictOn(givenSecret(request))
+    const given = verdictOn(givenSecret(request))
+    const verdict = given !== 'admitted' || mayCall() ? given : 'too-many'
     if (verdict === 'admitted') return undefined
     metrics?.recordRefusedNudge(verdict)
     return verdict === 'too-many'
@@ -208,17 +210,4 @@ export function refuse(
     .code(status)
     .type('application/json; charset=utf-8')
     .send({ error, ...more })
-}
-
-/** The returned function decides by the secret in a request whether a webhook is accepted, before its body is read. */
-function createNudgeGate(secret: string, clock: Clock) {
-  const isSecret = createSecretCheck(secret)
-  // Two allowances, so that guesses at the secret do not use up the allowance of the right sender.
-  const withSecret = createAllowance(clock)
-  const withoutSecret = createAllowance(clock)
-  return (given: string | undefined): 'admitted' | 'wrong-secret' | 'too-many' => {
-    const isRight = isSecret(given)
-    if (!(isRight ? withSecret() : withoutSecret())) return 'too-many'
-    return isRight ? 'admitted' : 'wrong-secret'
-  }
 }

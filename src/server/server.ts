@@ -12,7 +12,7 @@ import type { FastifyInstance } from 'fastify'
 import { errorCode } from '../base/errors.ts'
 import { isLoopback, isLoopbackHeader } from '../base/loopback.ts'
 import { type Listen, listenText } from '../config/kinds.ts'
-import { ASK_FOR_TOKEN, createAllowance, createTokenCheck, needsToken } from './access.ts'
+import { ASK_FOR_TOKEN, createGate, needsToken, tokenIn } from './access.ts'
 import { addCatalogue, type CatalogueAccess, isCataloguePath } from './catalogue.ts'
 import { type Answers, addRoutes, isContentPath, isOpenPath, refuse } from './routes.ts'
 
@@ -225,14 +225,14 @@ async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
   })
   if (catalogue) addCatalogue(app, catalogue, deps)
   if (token !== undefined) {
-    const hasToken = createTokenCheck(token)
-    const mayGuess = createAllowance(deps.clock)
+    const verdictOn = createGate(token, deps.clock)
     // The permissions of a socket already protect the paths without content.
     const isOpen = listen.at === 'port' ? isOpenPath : (url: string) => !isContentPath(url)
     app.addHook('onRequest', async ({ url, headers }, reply) => {
-      if (isOpen(url) || (catalogue && isCataloguePath(url)) || hasToken(headers.authorization))
-        return undefined
-      if (!mayGuess()) return refuse(reply, 429, 'Too many requests without the token')
+      if (isOpen(url) || (catalogue && isCataloguePath(url))) return undefined
+      const verdict = verdictOn(tokenIn(headers.authorization))
+      if (verdict === 'admitted') return undefined
+      if (verdict === 'too-many') return refuse(reply, 429, 'Too many requests without the token')
       return refuse(reply.headers(ASK_FOR_TOKEN), 401, 'Expected the token of http.token')
     })
   }
