@@ -23,26 +23,10 @@ import { type BucketFailure, credentialsError, failureOf, isTemporary, plainHttp
  * and is repeated even if its body is a file. Only a whole answer counts. The wait before the next attempt ends with
  * the signal. Redirects are not followed: another address may belong to someone else.
  */
-export interface BucketClient {
-  /** @param range the bytes to read; refused with 416 behind the end of the object */
-  get(key: string, range?: ByteRange): Promise<BucketAnswer<Buffer>>
-  /** @param ifAbsent S3 refuses the object with 412 if it exists, with 409 while another process writes it */
-  put(key: string, content: ObjectContent, ifAbsent?: boolean): Promise<BucketAnswer<unknown>>
-  remove(key: string): Promise<BucketAnswer<unknown>>
-  /** The output is undefined when the answer is not that of an S3 API. */
-  list(below: string, most: number, token: string | undefined): Promise<BucketAnswer<ListedPage | undefined>>
-  /** The address of the API, as far as it is known. */
-  url(): string
-  close(): void
-}
+export type BucketClient = ReturnType<typeof createBucketClient>
 
 /** The last of at most `ATTEMPTS` answers. Once the signal is aborted, every verb throws the signal's reason. */
-export type BucketAnswer<Output> = { output: Output } | BucketFailure
-
-export interface ByteRange {
-  from: number
-  bytes: number
-}
+type BucketAnswer<Output> = { output: Output } | BucketFailure
 
 export type ObjectContent = Buffer | FileContent
 
@@ -54,7 +38,7 @@ export interface FileContent {
   read(): Readable
 }
 
-export interface ListedPage {
+interface ListedPage {
   keys: readonly string[]
   /** The token that asks for the next page; undefined after the last page. */
   token: string | undefined
@@ -102,7 +86,7 @@ process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] = 'true'
 /** The client would print some of its warnings. They may name accounts and roles. */
 const SILENT = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
 
-export function createBucketClient(options: BucketClientOptions): BucketClient {
+export function createBucketClient(options: BucketClientOptions) {
   const { bucket: Bucket, endpoint, region, pathStyle, credentials, clock, signal, random, name } = options
   // Many requests may wait for their next attempt, each with a listener.
   setMaxListeners(0, signal)
@@ -151,7 +135,8 @@ export function createBucketClient(options: BucketClientOptions): BucketClient {
     }
   }
   return {
-    get: (Key, range) =>
+    /** @param range the bytes to read; refused with 416 behind the end of the object */
+    get: (Key: string, range?: { from: number; bytes: number }) =>
       ask(async () => {
         const Range = range && `bytes=${range.from}-${range.from + range.bytes - 1}`
         const command = new GetObjectCommand({ Bucket, Key, ...(Range !== undefined && { Range }) })
@@ -163,8 +148,9 @@ export function createBucketClient(options: BucketClientOptions): BucketClient {
         refuseShort(bytes, ContentRange)
         return bytes
       }),
-    put: (Key, content, ifAbsent = false) =>
-      ask(() => {
+    /** @param ifAbsent S3 refuses the object with 412 if it exists, with 409 while another process writes it */
+    put: (Key: string, content: ObjectContent, ifAbsent = false) =>
+      ask<unknown>(() => {
         const condition = ifAbsent && { IfNoneMatch: '*' }
         if (Buffer.isBuffer(content))
           return client.send(new PutObjectCommand({ Bucket, Key, Body: content, ...condition }))
@@ -186,13 +172,15 @@ export function createBucketClient(options: BucketClientOptions): BucketClient {
         )
         return client.send(command)
       }),
-    remove: Key => ask(() => client.send(new DeleteObjectCommand({ Bucket, Key }))),
-    list: (Prefix, MaxKeys, token) =>
+    remove: (Key: string) => ask<unknown>(() => client.send(new DeleteObjectCommand({ Bucket, Key }))),
+    /** The output is undefined when the answer is not that of an S3 API. */
+    list: (Prefix: string, MaxKeys: number, token: string | undefined) =>
       ask(async () => {
         const ContinuationToken = token !== undefined && { ContinuationToken: token }
         const query = { Bucket, Prefix, MaxKeys, EncodingType: 'url', ...ContinuationToken } as const
         return listedPage(await client.send(new ListObjectsV2Command(query)))
       }),
+    /** The address of the API, as far as it is known. */
     url: () => connections.origin() ?? endpoint ?? `https://s3.${region}.amazonaws.com`,
     close() {
       client.destroy()
@@ -248,21 +236,7 @@ interface HandledResponse {
 }
 
 /** How the client of AWS sends requests: those to the bucket, and those for credentials, such as to STS. */
-interface Connections {
-  handle(request: HandledRequest): Promise<{ response: HandledResponse }>
-  /** The origin to which the newest request went. */
-  origin(): string | undefined
-  /** The error of the newest request that got no complete answer. */
-  lastLoss(): unknown
-  destroy(): void
-}
-
-function createConnections({
-  bucket,
-  clock,
-  signal,
-  proxies = NO_PROXIES,
-}: BucketClientOptions): Connections {
+function createConnections({ bucket, clock, signal, proxies = NO_PROXIES }: BucketClientOptions) {
   const pools = new Map<string, HttpPool>()
   let origin: string | undefined
   let loss: unknown
@@ -276,7 +250,7 @@ function createConnections({
     return pool
   }
   return {
-    async handle(request) {
+    async handle(request: HandledRequest): Promise<{ response: HandledResponse }> {
       const { protocol, hostname, port, method, headers, body } = request
       origin = `${protocol}//${hostname}${port === undefined ? '' : `:${port}`}`
       const pool = poolOf(origin)
@@ -299,7 +273,9 @@ function createConnections({
         limit.end()
       }
     },
+    /** The origin to which the newest request went. */
     origin: () => origin,
+    /** The error of the newest request that got no complete answer. */
     lastLoss: () => loss,
     destroy() {
       for (const pool of pools.values()) void pool.destroy()
@@ -360,15 +336,9 @@ async function* watched<Chunk>(chunks: AsyncIterable<Chunk>, limit: IdleLimit) {
   }
 }
 
-interface IdleLimit {
-  /** Aborted when `restart` was not called for `IDLE_TIMEOUT_MS`, or with the caller's signal. */
-  signal: AbortSignal
-  restart(): void
-  hasExpired(): boolean
-  end(): void
-}
+type IdleLimit = ReturnType<typeof startIdleLimit>
 
-function startIdleLimit(clock: Clock, outer: AbortSignal): IdleLimit {
+function startIdleLimit(clock: Clock, outer: AbortSignal) {
   const over = new AbortController()
   const expired = new AbortController()
   let steps = 0
@@ -382,6 +352,7 @@ function startIdleLimit(clock: Clock, outer: AbortSignal): IdleLimit {
   }
   void watch()
   return {
+    /** Aborted when `restart` was not called for `IDLE_TIMEOUT_MS`, or with the caller's signal. */
     signal: AbortSignal.any([outer, expired.signal]),
     restart() {
       steps += 1
