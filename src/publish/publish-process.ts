@@ -3,24 +3,17 @@ import { EXIT_STATUS, type ExitStatus, StopError } from '../base/errors.ts'
 import type { Environment } from '../config/load-settings.ts'
 import { runProgram } from '../store/database/child-program.ts'
 import type { PublishSummary } from './publish.ts'
-import type { PublishTarget, TargetSettings } from './storage/open.ts'
+import type { OncePublishing } from './publish-once.ts'
 
 /** Publishes in a child process, so that neither the event loop nor a slow target delays the caller. */
 
 /** Input of the child process. It arrives through a pipe that other users cannot read. */
-export interface PublishInput {
-  /** An absolute path. */
-  database: string
-  target: PublishTarget
-  settings: TargetSettings
-  version: string
-}
+export type PublishInput = Pick<OncePublishing, 'database' | 'target' | 'settings' | 'version'>
 
-/** The answer of the child process. `fault`: the code or name of an error that parley did not raise on purpose. */
+/** The answer of the child process. */
 export type PublishAnswer =
   | { summary: PublishSummary }
   | { failed: { message: string; code: string; hint: string | undefined; exitStatus: ExitStatus } }
-  | { fault: string }
 
 export interface PublishProcess {
   input: PublishInput
@@ -57,7 +50,6 @@ export async function runPublishProcess({
     noAnswerError: cutOffError,
   })
   if ('summary' in answer) return answer.summary
-  if ('fault' in answer) throw faultError(answer.fault)
   const { message, ...details } = answer.failed
   throw new StopError(message, { ...details, hint: details.hint ?? 'Remove the cause.' })
 }
@@ -67,11 +59,4 @@ const cutOffError = (how: string): StopError =>
     code: 'publish-cut-off',
     hint: 'If it happens again, check the memory and process limits of this user or service.',
     exitStatus: EXIT_STATUS.unfinished,
-  })
-
-const faultError = (name: string): StopError =>
-  new StopError(`A fault of the program ended the publication (${name})`, {
-    code: 'publish-fault',
-    hint: 'Run parley publish: it shows where.',
-    exitStatus: EXIT_STATUS.fault,
   })

@@ -1,5 +1,5 @@
 import { systemClock } from '../base/clock.ts'
-import { errorCode, exitStatusOf, ParleyError, type StopError } from '../base/errors.ts'
+import { EXIT_STATUS, errorCode, exitStatusOf, ParleyError, StopError } from '../base/errors.ts'
 import { lowerPriority } from '../base/lower-priority.ts'
 import { answerParent } from '../store/database/child-program.ts'
 import { publishOnce } from './publish-once.ts'
@@ -19,10 +19,18 @@ answerParent(async (input: PublishInput): Promise<PublishAnswer> => {
     const work = { clock: systemClock(), signal: orphaned.signal, onProgress: () => undefined, onEmptied }
     return { summary: await publishOnce({ ...input, ...work }) }
   } catch (error) {
-    if (!(error instanceof ParleyError)) return { fault: errorCode(error) ?? nameOf(error) }
-    const { message, code, hint } = error
-    return { failed: { message, code, hint, exitStatus: exitStatusOf(error) } }
+    const raised = error instanceof ParleyError ? error : faultError(error)
+    const { message, code, hint } = raised
+    return { failed: { message, code, hint, exitStatus: exitStatusOf(raised) } }
   }
 })
 
-const nameOf = (error: unknown): string => (error instanceof Error ? error.name : 'unknown')
+/** The error for one that parley did not raise on purpose, by its code or name. */
+function faultError(error: unknown): StopError {
+  const name = errorCode(error) ?? (error instanceof Error ? error.name : 'unknown')
+  return new StopError(`A fault of the program ended the publication (${name})`, {
+    code: 'publish-fault',
+    hint: 'Run parley publish: it shows where.',
+    exitStatus: EXIT_STATUS.fault,
+  })
+}
