@@ -15,18 +15,23 @@ import { StopError } from '../../base/errors.ts'
 import { createHttpPool, type HttpPool } from '../../base/http-pool.ts'
 import { isLoopbackUrl, isReadableOnTheWay } from '../../base/loopback.ts'
 import { NO_PROXIES, type ProxyRules } from '../../base/proxies.ts'
-import { type BucketFailure, credentialsError, failureOf, isTemporary, plainHttpError } from './s3-faults.ts'
+import {
+  bucketError,
+  credentialsError,
+  failureOf,
+  isTemporary,
+  noBucketError,
+  plainHttpError,
+} from './s3-faults.ts'
 
 /**
  * One bucket, through the S3 client of AWS, which finds credentials and the address of the API, signs requests and
  * reads answers. This file adds what the client lacks. An attempt ends when nothing was sent or received for a time,
  * and is repeated even if its body is a file. Only a whole answer counts. The wait before the next attempt ends with
- * the signal. Redirects are not followed: another address may belong to someone else.
+ * the signal. Redirects are not followed: another address may belong to someone else. Each verb throws a StopError with
+ * exit status 73, and the signal's reason once the signal is aborted.
  */
 export type BucketClient = ReturnType<typeof createBucketClient>
-
-/** The last of at most `ATTEMPTS` answers. Once the signal is aborted, every verb throws the signal's reason. */
-type BucketAnswer<Output> = { output: Output } | BucketFailure
 
 export type ObjectContent = Buffer | FileContent
 
@@ -116,72 +121,92 @@ export function createBucketClient(options: BucketClientOptions) {
       throw loss === before ? credentialsError(name) : loss
     }
   }
-  const attempt = async <Output>(call: () => Promise<Output>): Promise<BucketAnswer<Output>> => {
-    try {
-      await authenticate()
-      return { output: await call() }
-    } catch (error) {
-      if (signal.aborted) throw signal.reason
-      if (error instanceof StopError) throw error
-      return failureOf(error)
-    }
+  const putCommand = (Key: string, content: ObjectContent) => {
+    if (Buffer.isBuffer(content)) return new PutObjectCommand({ Bucket, Key, Body: content })
+    const { bytes: ContentLength, sha256 } = content
+    const command = new PutObjectCommand({ Bucket, Key, Body: content.read(), ContentLength })
+    // The client computes the digest only of content in memory.
+    command.middlewareStack.add(
+      next => args => {
+        Object.assign((args.request as HandledRequest).headers, { 'x-amz-content-sha256': sha256 })
+        return next(args)
+      },
+      { step: 'build' },
+    )
+    return command
   }
-  const ask = async <Output>(call: () => Promise<Output>): Promise<BucketAnswer<Output>> => {
+  /** The address of the API, as far as it is known. */
+  const url = () => connections.origin() ?? endpoint ?? `https://s3.${region}.amazonaws.com`
+  const words = () => ({ name, bucket: Bucket, region, url: url() })
+  /** @param refusals what to return for refusals that are expected, by status */
+  const ask = async <Output>(
+    call: () => Promise<Output>,
+    refusals: ReadonlyMap<number, Output> = new Map(),
+  ): Promise<Output> => {
     for (let failures = 1; ; failures += 1) {
       signal.throwIfAborted()
-      const answer = await attempt(call)
-      if ('output' in answer || !isTemporary(answer) || failures === ATTEMPTS) return answer
+      try {
+        await authenticate()
+        return await call()
+      } catch (error) {
+        if (signal.aborted) throw signal.reason
+        if (error instanceof StopError) throw error
+        const failure = failureOf(error)
+        if (!isTemporary(failure) || failures === ATTEMPTS) {
+          const isAnswer = !('lost' in failure) && failure.code !== 'NoSuchBucket'
+          if (isAnswer && refusals.has(failure.status)) return refusals.get(failure.status) as Output
+          throw bucketError(words(), failure)
+        }
+      }
       await clock.sleep(backoffMs(BACKOFF, failures, random), signal)
     }
   }
   return {
-    /** @param range the bytes to read; refused with 416 behind the end of the object */
+    /**
+     * @param range the bytes to read: fewer at the end of the object, none behind it
+     * @returns undefined where there is no such object
+     */
     get: (Key: string, range?: { from: number; bytes: number }) =>
-      ask(async () => {
-        const Range = range && `bytes=${range.from}-${range.from + range.bytes - 1}`
-        const command = new GetObjectCommand({ Bucket, Key, ...(Range !== undefined && { Range }) })
-        const { Body, ContentRange, $metadata } = await client.send(command)
-        const bytes = Buffer.from((await Body?.transformToByteArray()) ?? [])
-        // A server that does not support ranges sends the whole object.
-        if (range && $metadata.httpStatusCode === 200)
-          return bytes.subarray(range.from, range.from + range.bytes)
-        refuseShort(bytes, ContentRange)
-        return bytes
-      }),
-    /** @param ifAbsent S3 refuses the object with 412 if it exists, with 409 while another process writes it */
-    put: (Key: string, content: ObjectContent, ifAbsent = false) =>
-      ask<unknown>(() => {
-        const condition = ifAbsent && { IfNoneMatch: '*' }
-        if (Buffer.isBuffer(content))
-          return client.send(new PutObjectCommand({ Bucket, Key, Body: content, ...condition }))
-        const { bytes: ContentLength, sha256 } = content
-        const command = new PutObjectCommand({
-          Bucket,
-          Key,
-          Body: content.read(),
-          ContentLength,
-          ...condition,
-        })
-        // The client computes the digest only of content in memory.
-        command.middlewareStack.add(
-          next => args => {
-            Object.assign((args.request as HandledRequest).headers, { 'x-amz-content-sha256': sha256 })
-            return next(args)
-          },
-          { step: 'build' },
-        )
-        return client.send(command)
-      }),
-    remove: (Key: string) => ask<unknown>(() => client.send(new DeleteObjectCommand({ Bucket, Key }))),
-    /** The output is undefined when the answer is not that of an S3 API. */
+      ask<Buffer | undefined>(
+        async () => {
+          const Range = range && `bytes=${range.from}-${range.from + range.bytes - 1}`
+          const command = new GetObjectCommand({ Bucket, Key, ...(Range !== undefined && { Range }) })
+          const { Body, ContentRange, $metadata } = await client.send(command)
+          const bytes = Buffer.from((await Body?.transformToByteArray()) ?? [])
+          // A server that does not support ranges sends the whole object.
+          if (range && $metadata.httpStatusCode === 200)
+            return bytes.subarray(range.from, range.from + range.bytes)
+          refuseShort(bytes, ContentRange)
+          return bytes
+        },
+        new Map([[404, undefined], ...(range ? [[416, Buffer.alloc(0)] as const] : [])]),
+      ),
+    async put(Key: string, content: ObjectContent): Promise<void> {
+      await ask(() => client.send(putCommand(Key, content)))
+    },
+    /** @returns whether the object was written: S3 answers 412 if it exists, 409 while another process writes it */
+    putIfAbsent: (Key: string, Body: Buffer) =>
+      ask(
+        async () => {
+          await client.send(new PutObjectCommand({ Bucket, Key, Body, IfNoneMatch: '*' }))
+          return true
+        },
+        new Map([409, 412].map(status => [status, false])),
+      ),
+    async remove(Key: string): Promise<void> {
+      const removal = async () => void (await client.send(new DeleteObjectCommand({ Bucket, Key })))
+      await ask(removal, new Map([[404, undefined]]))
+    },
     list: (Prefix: string, MaxKeys: number, token: string | undefined) =>
       ask(async () => {
         const ContinuationToken = token !== undefined && { ContinuationToken: token }
         const query = { Bucket, Prefix, MaxKeys, EncodingType: 'url', ...ContinuationToken } as const
-        return listedPage(await client.send(new ListObjectsV2Command(query)))
+        const page = listedPage(await client.send(new ListObjectsV2Command(query)))
+        if (page === undefined || (page.token !== undefined && page.token === token))
+          throw noBucketError(words())
+        return page
       }),
-    /** The address of the API, as far as it is known. */
-    url: () => connections.origin() ?? endpoint ?? `https://s3.${region}.amazonaws.com`,
+    url,
     close() {
       client.destroy()
       connections.destroy()
@@ -200,6 +225,7 @@ function refuseShort(bytes: Buffer, contentRange: string | undefined): void {
   throw Object.assign(new Error('The answer is too short'), { code: 'ECONNRESET' })
 }
 
+/** @returns undefined when the answer is not that of an S3 API */
 function listedPage(listing: ListObjectsV2CommandOutput): ListedPage | undefined {
   const { Name, KeyCount, Contents = [], EncodingType, IsTruncated = false } = listing
   const token = IsTruncated ? listing.NextContinuationToken : undefined

@@ -183,7 +183,7 @@ const withoutConditions = (url: string): BucketFault => ({
   hint: 'Without it, two publications at the same time could mix. Use storage that supports it, or publish to a folder and copy that.',
 })
 
-export const conditionError = ({ url }: BucketWords): StopError => faultError(withoutConditions(url))
+export const conditionError = (url: string): StopError => faultError(withoutConditions(url))
 
 /** A redirect, or a refusal that names another region. */
 function elsewhere({ bucket, region, url }: BucketWords, answer: BucketRefusal): BucketFault | undefined {
@@ -233,7 +233,7 @@ export const noBucketError = ({ url }: BucketWords): StopError =>
     hint: 'Check publish.s3_endpoint. A web console has another port than the API.',
   })
 
-export const tooLargeError = ({ name }: BucketWords, path: string): StopError =>
+export const tooLargeError = (name: string, path: string): StopError =>
   faultError({
     code: 'publish-too-large',
     problem: `A file for ${name} is larger than 5 GB, the limit of S3 for one PUT: ${path}`,

@@ -5,14 +5,7 @@ import {
   createBucketClient,
   type ObjectContent,
 } from './s3-client.ts'
-import {
-  type BucketFailure,
-  type BucketWords,
-  bucketError,
-  conditionError,
-  noBucketError,
-  tooLargeError,
-} from './s3-faults.ts'
+import { conditionError, tooLargeError } from './s3-faults.ts'
 import { createUploads, download, MAX_OBJECT_BYTES } from './s3-files.ts'
 import type { Storage } from './storage.ts'
 import { TARGET_MARK, type TargetReader } from './target-reader.ts'
@@ -84,43 +77,20 @@ const MAX_PAGE = 1000
 
 type Objects = ReturnType<typeof objectsOf>
 
-/** The objects below the prefix, by their paths in the target. Each verb throws a StopError with exit status 73. */
+/** The objects below the prefix, by their paths in the target. The verbs throw the errors of the client. */
 function objectsOf(options: S3Options, bucket: BucketClient) {
   const prefix = options.prefix === '' ? '' : `${options.prefix}/`
-  const words = (): BucketWords => ({ ...options, url: bucket.url() })
-  /** @returns an expected status @throws the error for any other failure */
-  const refuse = (failure: BucketFailure, ...expected: number[]): number => {
-    if ('lost' in failure || failure.code === 'NoSuchBucket' || !expected.includes(failure.status))
-      throw bucketError(words(), failure)
-    return failure.status
-  }
-  const read = async (path: string): Promise<Buffer | undefined> => {
-    const answer = await bucket.get(prefix + path)
-    if ('output' in answer) return answer.output
-    refuse(answer, 404)
-    return undefined
-  }
-  /** @returns whether the object was written */
-  const putIfAbsent = async (path: string, bytes: Buffer): Promise<boolean> => {
-    const answer = await bucket.put(prefix + path, bytes, true)
-    if ('output' in answer) return true
-    refuse(answer, 409, 412)
-    return false
-  }
+  const read = (path: string) => bucket.get(prefix + path)
+  const putIfAbsent = (path: string, bytes: Buffer) => bucket.putIfAbsent(prefix + path, bytes)
   return {
-    words,
+    url: bucket.url,
     read,
-    /** @returns the bytes from a place on, fewer than asked for at the end; undefined where there is no such object */
-    async readRange(path: string, from: number, bytes: number): Promise<Buffer | undefined> {
-      const answer = await bucket.get(prefix + path, { from, bytes })
-      if ('output' in answer) return answer.output
-      return refuse(answer, 404, 416) === 404 ? undefined : Buffer.alloc(0)
-    },
+    readRange: (path: string, from: number, bytes: number) => bucket.get(prefix + path, { from, bytes }),
     putIfAbsent,
     async put(path: string, content: ObjectContent): Promise<void> {
-      if (!Buffer.isBuffer(content) && content.bytes > MAX_OBJECT_BYTES) throw tooLargeError(words(), path)
-      const answer = await bucket.put(prefix + path, content)
-      if (!('output' in answer)) refuse(answer)
+      if (!Buffer.isBuffer(content) && content.bytes > MAX_OBJECT_BYTES)
+        throw tooLargeError(options.name, path)
+      await bucket.put(prefix + path, content)
     },
     /** As `putIfAbsent`, for content that no other process writes. @returns whether the object is ours */
     async putOwn(path: string, bytes: Buffer): Promise<boolean> {
@@ -134,21 +104,14 @@ function objectsOf(options: S3Options, bucket: BucketClient) {
       const found: string[] = []
       let token: string | undefined
       do {
-        const answer = await bucket.list(below, Math.min(enough, MAX_PAGE), token)
-        if (!('output' in answer)) throw bucketError(words(), answer)
-        const page = answer.output
-        if (page === undefined || (page.token !== undefined && page.token === token))
-          throw noBucketError(words())
+        const page = await bucket.list(below, Math.min(enough, MAX_PAGE), token)
         token = page.token
         for (const key of page.keys)
           if (key.startsWith(below) && !key.endsWith('/')) found.push(key.slice(prefix.length))
       } while (token !== undefined && found.length < enough)
       return found
     },
-    async remove(path: string): Promise<void> {
-      const answer = await bucket.remove(prefix + path)
-      if (!('output' in answer)) refuse(answer, 404)
-    },
+    remove: (path: string) => bucket.remove(prefix + path),
   }
 }
 
@@ -159,10 +122,10 @@ function objectsOf(options: S3Options, bucket: BucketClient) {
  */
 async function claimPrefix(objects: Objects, name: string): Promise<void> {
   if ((await contentOf(objects)) === 'others') throw foreignError(name)
-  const { words, putIfAbsent } = objects
+  const { url, putIfAbsent } = objects
   const mark = Buffer.from('The objects next to this one are written by parley publish.\n')
   if ((await putIfAbsent(TARGET_MARK, mark)) && (await putIfAbsent(TARGET_MARK, mark)))
-    throw conditionError(words())
+    throw conditionError(url())
 }
 
 async function contentOf({ list, read }: Objects): ReturnType<TargetReader['holds']> {
