@@ -129,7 +129,7 @@ function newVersion(
   storage: Storage,
   clock: Clock,
   { folder, metadata, version }: TableVersion,
-  number = metadata['last-sequence-number'],
+  number?: number,
 ): TableVersion {
   const replaces = metadataAddress(storage, folder, version)
   return { folder, metadata: renewed(metadata, { number, at: clock.now(), replaces }), version: version + 1 }

@@ -80,69 +80,59 @@ export function newTable({ uuid, location, evolved, spec, properties }: NewTable
   }
 }
 
-export interface TableCommit {
-  snapshot: TableSnapshot
-  evolved: EvolvedSchema
-  properties: Readonly<Record<string, string>>
-  /** The earlier snapshots that stay. */
-  kept: ReadonlySet<number>
-  replaces: Renewal['replaces']
-}
-
-/** How many earlier metadata files stay, as readers may just be using them. */
-const EARLIER_METADATA = 5
-
-export function afterCommit(
-  table: TableMetadata,
-  { snapshot, evolved, properties, kept, replaces }: TableCommit,
-): TableMetadata {
-  const id = snapshot['snapshot-id']
-  const committed: TableMetadata = {
-    ...renewed(table, { number: snapshot['sequence-number'], at: snapshot['timestamp-ms'], replaces }),
-    'last-column-id': evolved.lastColumnId,
-    'current-schema-id': evolved.schema['schema-id'],
-    schemas: withSchema(table.schemas, evolved.schema),
-    properties: { ...table.properties, ...properties },
-    'current-snapshot-id': id,
-    snapshots: [...table.snapshots, snapshot],
-    'snapshot-log': [
-      ...table['snapshot-log'],
-      { 'timestamp-ms': snapshot['timestamp-ms'], 'snapshot-id': id },
-    ],
-  }
-  return withSnapshots(committed, kept)
-}
-
-export interface TableExpiry {
-  /** The snapshots that stay, apart from the current one. */
-  kept: ReadonlySet<number>
-  properties: Readonly<Record<string, string>>
-  at: number
-  replaces: Renewal['replaces']
-}
-
-/** The metadata after all but the current and the kept snapshots have expired. The rows stay. */
-export function afterExpiry(
-  table: TableMetadata,
-  { kept, properties, at, replaces }: TableExpiry,
-): TableMetadata {
-  const expired: TableMetadata = {
-    ...renewed(table, { number: table['last-sequence-number'], at, replaces }),
-    properties: { ...table.properties, ...properties },
-  }
-  return withSnapshots(expired, kept)
-}
-
 export interface Renewal {
-  /** The highest publication number that is taken. */
-  number: number
+  /** The highest publication number that is taken. Default: that of the table. */
+  number?: number | undefined
   at: number
   /** The address of the metadata that this one replaces; undefined when no earlier metadata stays. */
   replaces: string | undefined
 }
 
+export interface TableExpiry extends Renewal {
+  /** The snapshots that stay, apart from the current one. */
+  kept: ReadonlySet<number>
+  properties: Readonly<Record<string, string>>
+}
+
+export interface TableCommit extends Omit<TableExpiry, 'number' | 'at'> {
+  snapshot: TableSnapshot
+  evolved: EvolvedSchema
+}
+
+export function afterCommit(
+  table: TableMetadata,
+  { snapshot, evolved, ...expiry }: TableCommit,
+): TableMetadata {
+  const { 'snapshot-id': id, 'sequence-number': number, 'timestamp-ms': at } = snapshot
+  const committed: TableMetadata = {
+    ...table,
+    'last-column-id': evolved.lastColumnId,
+    'current-schema-id': evolved.schema['schema-id'],
+    schemas: withSchema(table.schemas, evolved.schema),
+    'current-snapshot-id': id,
+    snapshots: [...table.snapshots, snapshot],
+    'snapshot-log': [...table['snapshot-log'], { 'timestamp-ms': at, 'snapshot-id': id }],
+  }
+  return afterExpiry(committed, { ...expiry, number, at })
+}
+
+/** The metadata after all but the current and the kept snapshots have expired. The rows stay. */
+export function afterExpiry(
+  table: TableMetadata,
+  { kept, properties, ...renewal }: TableExpiry,
+): TableMetadata {
+  const expired = { ...renewed(table, renewal), properties: { ...table.properties, ...properties } }
+  return withSnapshots(expired, kept)
+}
+
+/** How many earlier metadata files stay, as readers may just be using them. */
+const EARLIER_METADATA = 5
+
 /** New metadata with the same rows and snapshots. */
-export function renewed(table: TableMetadata, { number, at, replaces }: Renewal): TableMetadata {
+export function renewed(
+  table: TableMetadata,
+  { number = table['last-sequence-number'], at, replaces }: Renewal,
+): TableMetadata {
   const earlier = [...table['metadata-log']]
   if (replaces !== undefined)
     earlier.push({ 'timestamp-ms': table['last-updated-ms'], 'metadata-file': replaces })

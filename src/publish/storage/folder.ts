@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync, linkSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, linkSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { errorCode } from '../../base/errors.ts'
 import { type FolderUse, lockFolder, targetError } from '../../export/target-folder.ts'
-import { beginNewFile, fsyncPath, makeFolder, writeNewFile } from '../../store/disk/new-files.ts'
+import { beginNewFile, fsyncPath, makeFolder, replaceFile, writeNewFile } from '../../store/disk/new-files.ts'
 import type { Storage } from './storage.ts'
 import { folderReader, TARGET_MARK } from './target-reader.ts'
 
@@ -25,9 +25,6 @@ const FOLDER: FolderUse = {
   foreign: 'parley publish did not write',
 }
 
-/** The prefix of files that are being written. A process that is killed leaves them. */
-const TEMPORARY = '.tmp-'
-
 /**
  * A folder as a target. Each write reaches the disk before the next commit (`writeIfAbsent`) is visible.
  * @throws StopError (exit status 64) when the folder has other files, 73 when it cannot be used, 75 when another
@@ -47,18 +44,15 @@ export function openFolder({ path, location, mode, clock }: FolderOptions): Stor
     for (const folder of unsynced) if (existsSync(folder)) fsyncPath(folder)
     unsynced.clear()
   }
-  const writeTemporary = (place: string, bytes: Buffer): string => {
-    const temporary = join(dirname(place), `${TEMPORARY}${randomUUID()}`)
-    writeNewFile(temporary, bytes, mode)
-    return temporary
-  }
   return {
     ...reader,
     isLocked: true,
     write: async (file, bytes) => writeNewFile(prepare(file), bytes, mode),
     async writeIfAbsent(file, bytes) {
       const place = prepare(file)
-      const temporary = writeTemporary(place, bytes)
+      // A process that is killed leaves the file, and the next sweep removes it.
+      const temporary = join(dirname(place), `.tmp-${randomUUID()}`)
+      writeNewFile(temporary, bytes, mode)
       syncFolders()
       try {
         linkSync(temporary, place)
@@ -71,11 +65,7 @@ export function openFolder({ path, location, mode, clock }: FolderOptions): Stor
         fsyncPath(dirname(place))
       }
     },
-    async replace(file, bytes) {
-      const place = prepare(file)
-      renameSync(writeTemporary(place, bytes), place)
-      fsyncPath(dirname(place))
-    },
+    replace: async (file, bytes) => replaceFile(prepare(file), bytes, mode),
     beginFile: file => beginNewFile(prepare(file), mode),
     uploaded: async () => undefined,
     remove: async file => rmSync(join(path, file), { force: true }),

@@ -48,7 +48,7 @@ export function writeNewFile(path: string, content: string | Uint8Array, mode: n
 }
 
 /** Replaces a file atomically: after a failure the earlier file is unchanged. @throws the error of the system */
-export function replaceFile(path: string, content: string, mode: number): void {
+export function replaceFile(path: string, content: string | Uint8Array, mode: number): void {
   const unfinished = `${path}.${randomUUID()}`
   try {
     writeNewFile(unfinished, content, mode)
