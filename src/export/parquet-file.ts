@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { ByteWriter, type ColumnSource, ParquetWriter } from 'hyparquet-writer'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import type { StoredCell } from '../store/database/sqlite-types.ts'
-import { type ExportTable, sourcesOf } from './export-tables.ts'
+import { type ExportColumn, type ExportTable, sourcesOf } from './export-tables.ts'
 import { createFingerprint, MARK_KEY, markText } from './fingerprint.ts'
 import {
   type ExportKind,
@@ -21,11 +21,13 @@ export interface ParquetFileOptions {
   /** The descriptor of a new file. */
   file: number
   table: ExportTable
+  /** The columns that the fingerprint covers. Default: all. */
+  digested?: readonly ExportColumn[]
   createdBy: string
   /** Default: `PARQUET_TYPES`. */
   types?: Readonly<Record<ExportKind, ParquetType>>
-  /** The field id of each column, for table formats that find columns by id. */
-  fieldIds?: ReadonlyMap<string, number>
+  /** The field id of each column, in their order, for table formats that find columns by id. */
+  fieldIds?: readonly number[]
 }
 
 /** Higher levels take more time than they save bytes; the figures are in DECISIONS.md. */
@@ -49,6 +51,7 @@ function charactersOf(cell: StoredCell): number {
 export function createParquetFile({
   file,
   table,
+  digested = table.columns,
   createdBy,
   types = PARQUET_TYPES,
   fieldIds,
@@ -60,7 +63,7 @@ export function createParquetFile({
     place: sources.indexOf(column.source ?? column.name),
     convert: types[column.kind].convert,
   }))
-  const fingerprint = createFingerprint(columns)
+  const fingerprint = createFingerprint(digested)
   const { bytes, digest } = bytesOf(file)
   const kvMetadata: { key: string; value: string }[] = []
   const writer = new ParquetWriter({

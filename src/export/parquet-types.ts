@@ -162,18 +162,13 @@ const finite = (value: number): number | undefined => (Number.isFinite(value) ? 
 /** Every column is optional, so that the schema stays the same when a column becomes nullable. */
 export function parquetSchema(
   columns: readonly { name: string; kind: ExportKind }[],
-  types: Readonly<Record<ExportKind, ParquetType>> = PARQUET_TYPES,
-  fieldIds: ReadonlyMap<string, number> = new Map(),
+  types: Readonly<Record<ExportKind, ParquetType>>,
+  fieldIds: readonly number[] = [],
 ): SchemaElement[] {
-  const elements = columns.map(
-    ({ name, kind }): SchemaElement => ({
-      name,
-      repetition_type: 'OPTIONAL',
-      ...types[kind].element,
-      ...fieldIdOf(fieldIds.get(name)),
-    }),
-  )
+  const elements = columns.map(({ name, kind }, place): SchemaElement => {
+    const id = fieldIds[place]
+    const field = id === undefined ? {} : { field_id: id }
+    return { name, repetition_type: 'OPTIONAL', ...types[kind].element, ...field }
+  })
   return [{ name: 'root', num_children: columns.length }, ...elements]
 }
-
-const fieldIdOf = (id: number | undefined) => (id === undefined ? {} : { field_id: id })

@@ -225,36 +225,30 @@ function fileSink(writing: TableWriting, part: Partition): Sink<PublishedPart> {
   const { storage, table, evolved, publication, createdBy } = writing
   const { read, written, partition } = table
   const name = `${read.folder}/data/${publication}-${randomUUID()}.parquet`
-  const hasOwnMonth = written !== read
-  const digest = hasOwnMonth ? createFingerprint(read.columns) : undefined
-  const fieldIds = new Map(evolved.schema.fields.map(field => [field.name, field.id]))
+  const fieldIds = evolved.schema.fields.map(({ id }) => id)
   const upload = storage.beginFile(name)
   const file = createParquetFile({
     file: upload.file,
     table: written,
+    digested: read.columns,
     createdBy,
     types: ICEBERG_PARQUET_TYPES,
     fieldIds,
   })
   return {
-    add(cells) {
-      digest?.add(cells)
-      file.add(hasOwnMonth ? [...cells, part] : cells)
-    },
+    add: written === read ? file.add : cells => file.add([...cells, part]),
     finish() {
-      const { rows, bytes, nulls, fingerprint, sha256 } = file.finish()
-      const ids = written.columns.map(column => fieldIds.get(column.name) ?? 0)
+      const { rows, bytes, nulls, fingerprint: digest, sha256 } = file.finish()
       const dataFile: DataFile = {
         path: `${storage.location}/${name}`,
         partition: partition && partitionValue(part, partition.transform),
         rows,
         bytes,
-        nulls: new Map(ids.map((id, place) => [id, nulls[place] ?? 0])),
+        nulls: new Map(fieldIds.map((id, place) => [id, nulls[place] ?? 0])),
         addedBy: publication,
       }
       upload.end({ bytes, sha256 })
-      const partDigest = digest?.finish().fingerprint ?? fingerprint
-      return { part, digest: partDigest, checksum: fileChecksum(sha256), file: dataFile, isMissing: false }
+      return { part, digest, checksum: fileChecksum(sha256), file: dataFile, isMissing: false }
     },
     abandon: upload.abandon,
   }
