@@ -6,9 +6,9 @@ import { EXIT_STATUS, errorCode, StopError } from '../base/errors.ts'
 import { shellWord } from '../base/safe-text.ts'
 import { sizeText } from '../base/size-text.ts'
 import type { Recurrence } from '../config/kinds.ts'
-import { readLastPublication, readShownTable } from '../publish/catalogue/complete-publication.ts'
+import { readLastPublication } from '../publish/catalogue/complete-publication.ts'
 import { lateAfter } from '../publish/publication-times.ts'
-import { PUBLICATIONS, type PublicationRow } from '../publish/publications.ts'
+import { PUBLICATIONS } from '../publish/publications.ts'
 import {
   openTargetReader,
   type PublishTarget,
@@ -17,7 +17,7 @@ import {
   type TargetSettings,
   targetName,
 } from '../publish/storage/open.ts'
-import { TARGET_MARK, type TargetReader } from '../publish/storage/target-reader.ts'
+import { TARGET_MARK } from '../publish/storage/target-reader.ts'
 import { freeOnSlowDisk } from '../store/disk/disk-space.ts'
 import { durationText } from '../terminal/wording.ts'
 import { type Finding, findingsOf } from './finding.ts'
@@ -26,7 +26,7 @@ import { type Finding, findingsOf } from './finding.ts'
  * Checks the target of the publications without writing to it. Nothing here is `wrong`, since a backfill does not
  * depend on the target.
  */
-export interface PublishingContext {
+interface PublishingContext {
   settings: TargetSettings
   /** The warehouse's identity; undefined when the database does not exist or cannot be read. */
   identity: string | undefined
@@ -71,21 +71,14 @@ async function targetFindings(target: PublishTarget, context: PublishingContext)
   ]
 }
 
-/** What can be known of a target without a write, with a few requests. */
-export interface TargetFacts {
-  /** `others`: a publication would refuse the target. */
-  holds: Awaited<ReturnType<TargetReader['holds']>>
-  /** The last complete publication. */
-  last: Pick<PublicationRow, 'publication' | 'published_at' | 'warehouse'> | undefined
-  /** Where the tables say that their files are, if the settings say otherwise. */
-  otherLocation: string | undefined
-}
+type TargetFacts = Awaited<ReturnType<typeof targetFacts>>
 
 /**
+ * What can be known of a target without a write, with a few requests.
  * @throws StopError (exit status 73) when the target cannot be reached or read, with 78 without credentials, with 64
  *   when readers could not find the files of a new target; the signal's reason once the signal is aborted
  */
-async function targetFacts(target: PublishTarget, access: PublishingContext): Promise<TargetFacts> {
+async function targetFacts(target: PublishTarget, access: PublishingContext) {
   const { location } = access.settings.publish
   // With 0 no try waits, so several tries take no longer than one.
   const options = { ...access, location, random: () => 0 }
@@ -94,9 +87,7 @@ async function targetFacts(target: PublishTarget, access: PublishingContext): Pr
     await refuseUnusableLocation(reader, location)
     const holds = await reader.holds()
     const last = holds === 'ours' ? await readLastPublication(reader) : undefined
-    const shown = last && (await readShownTable(reader, last, PUBLICATIONS))
-    const place = shown?.address.slice(0, shown.address.indexOf(`/${PUBLICATIONS}/metadata/`))
-    return { holds, last, otherLocation: place === reader.location ? undefined : place }
+    return { holds, last, location: reader.location }
   } finally {
     reader.close()
   }
@@ -110,7 +101,7 @@ const NOT_WRITTEN = findingsOf('publish access').note(
 /** Whether the next publication would accept what the target has. Pure. */
 function targetFinding(
   name: string,
-  { holds, last, otherLocation }: TargetFacts,
+  { holds, last, location }: TargetFacts,
   { identity, published }: Pick<PublishingContext, 'identity' | 'published'>,
 ): Finding {
   const line = findingsOf('publish target')
@@ -134,10 +125,10 @@ function targetFinding(
       `${name} has publications of another warehouse`,
       'Set publish.target to another folder or prefix. Each warehouse needs a separate one.',
     )
-  if (otherLocation !== undefined)
+  if (last.location !== location)
     return line.warning(
-      `the tables in ${name} name their files below ${otherLocation}`,
-      `Set publish.location to "${otherLocation}", or publish to an empty folder or prefix.`,
+      `the tables in ${name} name their files below ${last.location}`,
+      `Set publish.location to "${last.location}", or publish to an empty folder or prefix.`,
     )
   return line.ok(`${name} has publications of this warehouse`)
 }
@@ -167,7 +158,7 @@ function publicationFindings(
 const everyText = (every: Recurrence): string =>
   every.by === 'interval' ? durationText(every.ms) : every.pattern
 
-export interface FolderPlace {
+interface FolderPlace {
   path: string
   /** The folder itself, or the nearest folder above it that exists. */
   existing: string

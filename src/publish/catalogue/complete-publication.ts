@@ -13,6 +13,8 @@ import type { TargetReader } from '../storage/target-reader.ts'
 export interface CompletePublication extends PublicationRow {
   /** The tag of the table `publications`, which changes with every publication. */
   tag: string
+  /** Where the tables say that their files are. */
+  location: string
 }
 
 /** One version of the metadata of a table. */
@@ -40,7 +42,8 @@ export async function readLastPublication(target: MetadataReader): Promise<Compl
     next = await readVersion(target, PUBLICATIONS, newest.version + 1)
   }
   const row = earlierPublications(newest).at(-1)
-  return newest && row && { ...row, tag: tagOf(newest) }
+  const location = newest?.metadata.location.slice(0, -`/${PUBLICATIONS}`.length) ?? ''
+  return newest && row && { ...row, tag: tagOf(newest), location }
 }
 
 /** The tables of a publication, by their folders, which are their names for readers. */
