@@ -57,7 +57,7 @@ export const foldersOfPublication = ({ snapshots }: PublicationRow): readonly st
  */
 export async function readShownTable(
   target: MetadataReader,
-  { snapshots, publication }: PublicationRow,
+  { snapshots, publication, location }: CompletePublication,
   folder: string,
 ): Promise<ShownTable | undefined> {
   const wanted = new Map(Object.entries({ ...snapshots, [PUBLICATIONS]: publication })).get(folder)
@@ -67,7 +67,10 @@ export async function readShownTable(
   while (found) {
     // The ids of snapshots grow with the versions.
     const step = Math.sign(wanted - found.metadata['current-snapshot-id'])
-    if (step === 0) return shownTable(folder, found)
+    if (step === 0) {
+      const address = `${location}/${metadataPath(folder, found.version)}`
+      return { tag: tagOf(found), address, metadata: found.text }
+    }
     if (step === -direction) return undefined
     direction = step
     found = await readVersion(target, folder, found.version + step)
@@ -76,15 +79,6 @@ export async function readShownTable(
 }
 
 const tagOf = ({ version, metadata }: StoredVersion): string => `${metadata['table-uuid']}-${version}`
-
-function shownTable(folder: string, stored: StoredVersion): ShownTable {
-  const { version, metadata, text } = stored
-  return {
-    tag: tagOf(stored),
-    address: metadata.location.slice(0, -folder.length) + metadataPath(folder, version),
-    metadata: text,
-  }
-}
 
 interface StoredVersion {
   version: number
