@@ -65,7 +65,9 @@ export async function beginPublication(
   if (begun.isHinted) await writeHint(storage, begun)
   return {
     publication,
-    target: isSettled(target) ? withTable(target, begun) : await withNewVersions(beginning, begun),
+    target: isSettled(target)
+      ? { ...target, tables: new Map([...target.tables, [begun.folder, begun]]) }
+      : await withNewVersions(beginning, begun),
     storage: stoppedAfter(storage, begun),
     mayBeginAgain: () => isNewest(storage, begun),
   }
@@ -161,11 +163,6 @@ async function withNewVersions(
   }
   throw overtaken(storage)
 }
-
-const withTable = ({ paths, tables }: PublishedTarget, table: PublishedState): PublishedTarget => ({
-  paths,
-  tables: new Map([...tables, [table.folder, table]]),
-})
 
 /**
  * The same storage, but its commits fail, as if their version existed, once `publications` has a newer version than

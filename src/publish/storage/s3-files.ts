@@ -13,19 +13,17 @@ import { readFrom, type StoredFile, storedFile } from './target-reader.ts'
  * is left of a file when it is closed or its process is killed.
  */
 
+const AT_ONCE = 8
+
 /**
  * Uploads of local files. A file is written, waits, is uploaded, and is then closed. After the first error no other file
  * is uploaded, and every verb throws that error.
+ * @param temporary the folder that has the files
  */
-export type Uploads = Pick<Storage, 'beginFile' | 'uploaded'>
-
-const AT_ONCE = 8
-
-/** @param temporary the folder that has the files */
 export function createUploads(
   temporary: string,
   put: (path: string, content: FileContent) => Promise<void>,
-): Uploads {
+): Pick<Storage, 'beginFile' | 'uploaded'> {
   const queue = new PQueue({ concurrency: AT_ONCE })
   const unfinished = new Set<Promise<void>>()
   let failure: { error: unknown } | undefined

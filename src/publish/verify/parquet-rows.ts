@@ -23,17 +23,10 @@ const COMPRESSORS = {
   GZIP: (page: Uint8Array, bytes: number) => gunzipSync(page, { maxOutputLength: Math.max(1, bytes) }),
 }
 
-export interface ParquetContent {
-  columns: readonly { name: string; id: number | undefined }[]
-  /**
-   * The rows, one group at a time; only that group is in memory.
-   * @param names the column of each cell of a row; undefined: the cell is NULL
-   */
-  groups(names: readonly (string | undefined)[]): AsyncGenerator<readonly ParquetCell[][]>
-}
+export type ParquetContent = Awaited<ReturnType<typeof openParquet>>
 
 /** @throws Error when the file cannot be decoded; `groups` throws it too */
-export async function openParquet(stored: StoredFile): Promise<ParquetContent> {
+export async function openParquet(stored: StoredFile) {
   const file = {
     byteLength: stored.bytes,
     slice: async (from: number, to = stored.bytes) => Uint8Array.from(await stored.read(from, to)).buffer,
@@ -43,7 +36,11 @@ export async function openParquet(stored: StoredFile): Promise<ParquetContent> {
   const columns = metadata.schema.slice(1).map(({ name, field_id: id }) => ({ name, id }))
   return {
     columns,
-    async *groups(names) {
+    /**
+     * The rows, one group at a time; only that group is in memory.
+     * @param names the column of each cell of a row; undefined: the cell is NULL
+     */
+    async *groups(names: readonly (string | undefined)[]) {
       const present = names.flatMap(name => name ?? [])
       const places = names.map(name => (name === undefined ? -1 : present.indexOf(name)))
       let rowStart = 0
