@@ -89,6 +89,7 @@ export function classifyAnswer(answer: HttpAnswer, context: ReadingContext): Out
 function meaningOf(answer: HttpAnswer, { now, secret }: ReadingContext): Outcome {
   const { status } = answer
   if (status >= 200 && status < 300) return readAnswer(answer)
+  if (status === 304) return { kind: 'retry', cause: 'garbled', status, message: NOT_MODIFIED }
   if (status >= 300 && status < 400) return redirectFault(status)
   const message = serverMessage(answer, secret)
   if (status === 401) return { kind: 'unauthorized', message }
@@ -123,6 +124,9 @@ function readAnswer({ status, headers, text, bytes }: HttpAnswer): Outcome {
     return { ...failed, message: `The answer is a web page, not JSON (${bytes} bytes)`, isForeign: true }
   }
 }
+
+/** parley sends no conditional requests, so a cache has mixed up its requests. */
+const NOT_MODIFIED = 'Not Modified, without a request for it'
 
 function redirectFault(status: number): Outcome {
   return {

@@ -66,7 +66,10 @@ describe('the status of an answer', () => {
     [599, { kind: 'retry', cause: 'server', status: 599 }],
     [301, { kind: 'fault', code: 'redirect', status: 301 }],
     [307, { kind: 'fault', code: 'redirect', status: 307 }],
-    [304, { kind: 'fault', code: 'redirect', status: 304 }],
+    [
+      304,
+      { kind: 'retry', cause: 'garbled', status: 304, message: 'Not Modified, without a request for it' },
+    ],
     [204, { kind: 'retry', cause: 'garbled', status: 204 }],
   ])('the status %i means %j', (status, outcome) => {
     expect(classify(status, '')).toMatchObject(outcome)
