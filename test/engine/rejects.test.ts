@@ -144,6 +144,19 @@ test('parts of a meeting that cannot be stored deny none that are stored', async
   expect(await stored(3)).toEqual(['a'])
 })
 
+test('the reject of a member id that cannot be stored names the team', async () => {
+  const api = await startScriptedApi()
+  api.on('/v1/teams', () => numberedPage([{ id: 't1', name: 'East', member_ids: ['m', null, 7] }]))
+  const trial = await startTrial(api)
+  await trial.run(['teams'])
+  const reason = 'no identity: member_id is missing or not text (in member_ids of t1)'
+  expect(trial.all('SELECT item, reason FROM sync_rejects ORDER BY item')).toEqual([
+    { item: '7', reason },
+    { item: 'null', reason },
+  ])
+  expect(trial.column('SELECT member_id FROM team_members')).toEqual(['m'])
+})
+
 test('a text of another form leaves the stored text and is a reject', async () => {
   const api = await startScriptedApi()
   let text: unknown = 'hello'

@@ -244,9 +244,9 @@ describe('a child that cannot be stored', () => {
     expect(store.column('SELECT id FROM playbook_talk_points')).toEqual(['a'])
     expect(store.column('SELECT name FROM playbooks')).toEqual(['x'])
     expect(rejected).toEqual([
-      'playbook_talk_points: no identity: id is missing or not text',
-      'playbook_talk_points: repeated within its parent',
-      'playbook_talk_points: not an object',
+      'playbook_talk_points: no identity: id is missing or not text (in talk_points of p)',
+      'playbook_talk_points: repeated within its parent (in talk_points of p)',
+      'playbook_talk_points: not an object (in talk_points of p)',
     ])
   })
 })

@@ -126,9 +126,8 @@ function parseRow(
   work: Work,
   setting: RowContext,
 ): ParsedRow | undefined {
-  const { table } = compiled
   if (!isJsonObject(item)) {
-    work.report.reject(table.name, item, 'not an object', work.within)
+    reject(compiled, item, 'not an object', work)
     return undefined
   }
   const cells = compiled.columns.map(([, column]) => givenCell(column, work, setting))
@@ -136,12 +135,8 @@ function parseRow(
   const extra = parseFields(compiled.fields, item, { table: compiled, cells, work, path: '', lists })
   const missing = compiled.key.find(index => !isIdentity(compiled.columns[index]?.[1], cells[index]))
   if (missing !== undefined) {
-    work.report.reject(
-      table.name,
-      'received' in setting ? setting.received : item,
-      `no identity: ${compiled.columns[missing]?.[0]} is missing or not text`,
-      work.within,
-    )
+    const received = 'received' in setting ? setting.received : item
+    reject(compiled, received, `no identity: ${compiled.columns[missing]?.[0]} is missing or not text`, work)
     return undefined
   }
   for (const { index, value } of compiled.derived) {
@@ -150,6 +145,17 @@ function parseRow(
   work.within ??= String(cells[compiled.key.at(-1) ?? 0])
   for (const parse of lists) parse()
   return { cells, extra: extra && encodeJson(extra) }
+}
+
+/** The reason of an entry of a list names its row: the entry alone, such as `null`, does not say where it was. */
+function reject(
+  { table, child }: CompiledTable & Partial<CompiledChild>,
+  item: unknown,
+  reason: string,
+  { report, within }: Work,
+): void {
+  const place = child && within !== undefined ? ` (in ${child.list.join('.')} of ${within})` : ''
+  report.reject(table.name, item, `${reason}${place}`, within)
 }
 
 /** The value of a cell that does not come from the payload; null for all other cells. */
@@ -244,7 +250,7 @@ function parseList(compiled: CompiledChild, list: readonly unknown[], place: Row
       seen.set(key, row)
       rows.push(row)
     } else if (!isEqual(stored, row)) {
-      place.work.report.reject(compiled.table.name, item, 'repeated within its parent', place.work.within)
+      reject(compiled, item, 'repeated within its parent', place.work)
     }
   })
 }
