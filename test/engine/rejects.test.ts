@@ -157,6 +157,31 @@ test('the reject of a member id that cannot be stored names the team', async () 
   expect(trial.column('SELECT member_id FROM team_members')).toEqual(['m'])
 })
 
+test('a text with half a surrogate pair is stored without it, and as sent in _extra until it is replaced', async () => {
+  const api = await startScriptedApi()
+  let text = 'half \ud83d'
+  api.on('/v2/messages', ({ query }) => v2Page(query['ids'] ? [] : [message(1)]))
+  api.on('/v2/messages/{id}', () => ({ body: { ...message(1), text } }))
+  const trial = await startTrial(api)
+  const stored = () => [
+    ...trial.column('SELECT text FROM live_messages'),
+    ...trial.column('SELECT _extra FROM message_copies'),
+  ]
+  await trial.run(['messages', 'message_bodies'])
+  expect(stored()).toEqual(['half \ufffd', '{"text":"half \\ud83d"}'])
+  expect(trial.column(UNRESOLVED)).toEqual([0])
+  text = 'whole'
+  await trial.store.transaction(() =>
+    trial.store.tasks.demand({
+      feed: 'message_bodies.read',
+      key: String(message(1)['id']),
+      dueAt: trial.store.dueClock.after(0),
+    }),
+  )
+  await trial.run(['messages', 'message_bodies'])
+  expect(stored()).toEqual(['whole', null])
+})
+
 test('a text of another form leaves the stored text and is a reject', async () => {
   const api = await startScriptedApi()
   let text: unknown = 'hello'

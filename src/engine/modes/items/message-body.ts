@@ -28,8 +28,9 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
   }
   const { text } = parsed.feedFields
   const fits = typeof text === 'string' || text == null
-  if (!fits) report.drift(feed.table, 'text', 'unexpected type')
-  const item = fits ? parsed : withTextInExtra(parsed, text)
+  const isStoredAsSent = text == null || (typeof text === 'string' && text.isWellFormed())
+  if (!isStoredAsSent) report.drift(feed.table, 'text', 'unexpected type')
+  const item = isStoredAsSent ? parsed : withTextInExtra(parsed, text)
   // A list and a single read may show different values. If both wrote the row, it would seem to change each time.
   const options = { ticket: reply.ticket, now: context.now(), keepsLive: true, shownBy: 'single' } as const
   const stored = writeRows(context, resource, feed.table, [item], options)
