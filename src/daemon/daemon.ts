@@ -304,7 +304,11 @@ async function runSession({
   }
   const session = app.session(chosenResources(settings), {
     observer: { onRequest, onRunEnd: metrics.recordRun },
-    access: { wasAnswered: wasAnsweredBefore && !wasLost, wasLost },
+    access: {
+      wasAnswered: wasAnsweredBefore && !wasLost,
+      wasLost,
+      isFirstRefusalFinal: !wasAnsweredBefore || waited?.code === KEY_REFUSED,
+    },
   })
   Object.assign(current, { app, session })
   const note = (state: DaemonState) => {

@@ -204,7 +204,7 @@ test.concurrent('after an error, the table says which resources failed or are no
   const faults = [
     { kind: 'redirect', route: '/v1/teams' },
     { kind: 'status', status: 404, route: '/v1/settings/integrations' },
-    { kind: 'status', status: 401, route: '/v2/messages/{messageId}', afterRequests: 10 },
+    { kind: 'status', status: 401, requestHas: '/v2/messages', afterRequests: 12 },
   ] as const
   const place = placeFor(await workspace(context, { faults }))
   const only = ['--only', 'teams,messages,message_bodies,integrations']

@@ -50,7 +50,7 @@ async function startWork(api: ScriptedApi, trial: Trial, { resources, since }: W
     options: { since, intervalScale: 1, accessLogEndParameter: 'to', words: true },
     resources,
     pollMs: MINUTE,
-    access: { wasAnswered: true, wasLost: false },
+    access: { wasAnswered: true, wasLost: false, isFirstRefusalFinal: false },
     stopNew: end.signal,
     cancel: end.signal,
     observer: { onRequest: () => undefined, onRunEnd: () => undefined },
@@ -228,6 +228,42 @@ test('a resource is complete after its lists and first reads, also when repeats 
   const state = () => stateOf(trial, 'playbooks')
   expect(await until(state, found => found === 'ok')).toBe('ok')
   expect(trial.column("SELECT outcome FROM sync_runs WHERE resource = 'playbooks'")).toEqual([null])
+})
+
+test.each([
+  ['all routes refuse ends the session', () => true],
+  ['one route refuses holds up the resource of that route alone', (route: string) => route === '/v1/teams'],
+])('a key that %s', async (_, refuses) => {
+  const api = await startScriptedApi()
+  const trial = await startTrial(api)
+  let isRefused = false
+  for (const name of ['teams', 'members'])
+    api.on(`/v1/${name}`, () =>
+      isRefused && refuses(`/v1/${name}`) ? refused(401) : numberedPage([{ id: name, name }]),
+    )
+  await trial.run(['teams', 'members'])
+  isRefused = true
+  trial.passTime(WEEK)
+  const asked = api.requests.length
+  const { ended } = await startWork(api, trial, { resources: ['teams', 'members'], since: null })
+  if (refuses('/v1/members')) {
+    expect(await ended).toMatchObject({ code: 'unauthorized' })
+    expect(api.requests.length - asked).toBe(2)
+    return
+  }
+  const reason = await until(
+    () => trial.column("SELECT reason FROM sync_status WHERE resource = 'teams'")[0],
+    found => String(found).includes('401'),
+  )
+  expect(reason).toContain('The API answers 401: Unauthorized (other routes accept the key)')
+  expect(stateOf(trial, 'members')).toBe('ok')
+  isRefused = false
+  trial.passTime(60 * MINUTE)
+  const teams = await until(
+    () => stateOf(trial, 'teams'),
+    found => found === 'ok',
+  )
+  expect(teams).toBe('ok')
 })
 
 test('a session goes on with what an earlier one has closed, after one request for each', async () => {

@@ -71,6 +71,33 @@ describe('a key that the API refuses', () => {
   })
 })
 
+describe('a key that one route refuses', () => {
+  test.concurrent('the resource of the route fails with the reason, and the others are read', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
+    api.on('/v1/teams', () => refused(401))
+    api.on('/v1/members', () => numberedPage([{ id: 'm' }]))
+    api.on('/v1/collections', () => v1Page([{ id: 'c' }]))
+    const trial = await startTrial(api)
+    const { resources } = await trial.run(['teams', 'members', 'collections'])
+    expect(resources).toMatchObject([
+      { resource: 'members', outcome: 'complete' },
+      { resource: 'teams', outcome: 'failed' },
+      { resource: 'collections', outcome: 'complete' },
+    ])
+    expect(resources[1]?.reason).toContain('The API answers 401: Unauthorized (other routes accept the key)')
+  })
+
+  test.concurrent('other lists that only fail do not show that the key is accepted, and the run ends with 77', async context => {
+    const api = await startScriptedApi(context.onTestFinished)
+    api.on('/v1/teams', () => refused(401))
+    api.on('/v1/members', () => refused(500))
+    api.on('/v1/collections', () => refused(400))
+    const trial = await startTrial(api)
+    const error = await stopOf(trial.run(['teams', 'members', 'collections']))
+    expect(error.code).toBe('unauthorized')
+  })
+})
+
 describe('a workspace that cannot be reached', () => {
   test.concurrent.for([403, 404])(
     'a %i on every request ends the run with 77, and nothing is deleted',

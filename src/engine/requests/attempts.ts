@@ -10,6 +10,7 @@ import { type ParleyError, ResourceError, RetryError, StopError } from '../../ba
 import type { EngineContext } from '../context/context.ts'
 import type { ChosenJob, EndlessWork, Job, Lane } from '../context/job.ts'
 import { triesOf, tryAgain } from '../due/retries.ts'
+import { createKeyDoubt } from './key-doubt.ts'
 import { applyOutcome, failJob, finishJob, type OutcomeDeps, ROUTE_FAILING } from './outcome.ts'
 import type { GovernorPause, Reachability } from './reachability.ts'
 import { countRequest, type SchedulerProgress } from './request-counts.ts'
@@ -23,6 +24,8 @@ export interface RequestAttemptsDeps extends Pick<OutcomeDeps, 'saveLearned'> {
   reachability: Reachability
   slots: Pick<RouteSlots, 'begin'>
   progress: SchedulerProgress
+  /** Whether a 401 before the first answer shows by itself that the key is refused. */
+  isFirstRefusalFinal: boolean
   /** Present in the daemon. */
   endless: EndlessWork | undefined
   /** Cancels the requests in flight. */
@@ -52,6 +55,17 @@ export function createRequestAttempts(deps: RequestAttemptsDeps) {
     return jobs.length
   }
   const askUnconfirmed = () => endUnconfirmed(true)
+  const keyDoubt = createKeyDoubt(reachability.healthChecks, context.clock)
+  /** Jobs whose request was refused with 401 while it is not clear whether the key is refused. */
+  const doubted: Job[] = []
+  /** The message of the last 401. */
+  let refusal = ''
+  const endDoubted = (again: boolean) => {
+    for (const job of doubted.splice(0)) {
+      job.over(again)
+      deps.askAgain(job.feed)
+    }
+  }
   const refusals = createRefusals()
 
   /**
@@ -70,7 +84,12 @@ export function createRequestAttempts(deps: RequestAttemptsDeps) {
       unanswered -= 1
     })
     const isOfProxy = answer.kind === 'refused' && answer.isWebPage && isDeclaredRefusal({ expected }, answer)
-    const sent: Sent = isOfProxy ? { ...answer, ...WEB_PAGE } : answer
+    const isOfRoute = answer.kind === 'unauthorized' && keyDoubt.isOfRoute(request.route)
+    const sent: Sent = isOfProxy
+      ? { ...answer, ...WEB_PAGE }
+      : isOfRoute
+        ? { ...answer, ...REFUSED_BY_ROUTE, message: `${answer.message} (other routes accept the key)` }
+        : answer
     answered(sent.kind !== 'retry' || sent.status !== undefined)
     countRequest(context, progress, resource, sent)
     if ('serverTime' in sent && sent.serverTime !== undefined)
@@ -110,8 +129,11 @@ export function createRequestAttempts(deps: RequestAttemptsDeps) {
   const sendHealthCheck = async (check: HealthCheck, permit: Permit): Promise<void> => {
     try {
       const sent = await send({ ...check, expected: undefined }, 'retry', permit)
-      if (sent.kind === 'unauthorized') deps.stop(unauthorized(deps.client.access, sent.message))
       if (sent.kind === 'answer') askUnconfirmed()
+      const verdict = keyDoubt.checked(check.request.route, sent)
+      if (verdict === 'accepted') endDoubted(true)
+      if (sent.kind === 'unauthorized') refusal = sent.message
+      if (verdict === 'refused') deps.stop(unauthorized(deps.client.access, refusal))
     } catch (error) {
       permit.settle(CUT_OFF)
       if (!cancel.aborted) deps.stop(error)
@@ -122,6 +144,11 @@ export function createRequestAttempts(deps: RequestAttemptsDeps) {
     const { job } = chosen
     if (isUnconfirmed(job, sent)) {
       unconfirmed.push(job)
+      return
+    }
+    if (sent.kind === 'unauthorized' && mayBeOfRoute(job.request)) {
+      refusal = sent.message
+      doubted.push(job)
       return
     }
     if (progress.accepted > 0 && !reachability.isAccessInDoubt()) askUnconfirmed()
@@ -150,6 +177,10 @@ export function createRequestAttempts(deps: RequestAttemptsDeps) {
     if (reachability.isAccessInDoubt()) return true
     return progress.accepted === 0 && !acceptsRefusals && isDeclaredRefusal(job, sent)
   }
+
+  /** Whether another route decides what a 401 means. */
+  const mayBeOfRoute = ({ route }: ApiRequest): boolean =>
+    !(deps.isFirstRefusalFinal && progress.accepted === 0) && keyDoubt.refused(route)
 
   const mostAttempts = ({ feed, scope = '', isPart = false, hasFailed = false }: Job) => {
     const { schedule, backoffs } = context
@@ -185,6 +216,8 @@ export function createRequestAttempts(deps: RequestAttemptsDeps) {
   return {
     perform,
     sendHealthCheck,
+    /** The list to request next to learn whether the key is refused; undefined when that is not in doubt. */
+    keyCheck: keyDoubt.next,
     /** Number of requests in flight without an answer. */
     unanswered: () => unanswered,
     /**
@@ -196,8 +229,11 @@ export function createRequestAttempts(deps: RequestAttemptsDeps) {
       acceptsRefusals = true
       return true
     },
-    /** Ends the jobs of the unconfirmed requests. */
-    end: () => void endUnconfirmed(false),
+    /** Ends the jobs whose refusal was not confirmed. */
+    end(): void {
+      endUnconfirmed(false)
+      endDoubted(false)
+    },
   }
 }
 
@@ -252,6 +288,9 @@ function routeFailingError({ message }: ParleyError): ResourceError {
     hint: 'Run the command again later; it requests the rest.',
   })
 }
+
+/** A 401 of one route only is a failure of that route: it is retried, and rests like one that answers 500. */
+const REFUSED_BY_ROUTE = { kind: 'retry', cause: 'server', status: 401 } as const
 
 /** The API answers in JSON (spec: Errors): the 404 of a proxy says nothing about the record. */
 const WEB_PAGE = {

@@ -244,6 +244,8 @@ export function createReachability({
       onlyForeign = sent.kind === 'answer' ? undefined : isForeign(sent, onlyForeign)
       change(reachAfter(reach, eventOf(asked, sent, clock.elapsed(), random)))
     },
+    /** The most recently answered first. */
+    healthChecks: () => reach.healthChecks,
     next: (): NextStep => nextReachStep(reach, clock.elapsed()),
     /** Whether a route has failed repeatedly and not been answered since: then it has one request at a time. */
     isResting: (route: string): boolean => isResting(reach, route),

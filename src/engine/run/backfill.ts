@@ -154,7 +154,7 @@ export function createBackfill(deps: BackfillDeps) {
         resources,
         sources: chosen.sources(),
         // A person may wait for this run, so lost access ends the run at once. Lost access never causes deletions.
-        access: { againAfterMs: 0, wasAnswered: false, wasLost: false },
+        access: { againAfterMs: 0, wasAnswered: false, wasLost: false, isFirstRefusalFinal: false },
       })
       const { progress } = scheduler
       const ending = new AbortController()

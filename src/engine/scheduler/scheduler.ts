@@ -40,6 +40,11 @@ export interface AccessBefore {
   wasAnswered: boolean
   /** Whether the last session ended because access was lost. */
   wasLost: boolean
+  /**
+   * Whether a 401 before the first answer shows by itself that the key is refused: the API has never answered, or the
+   * last session ended because two routes refused the key.
+   */
+  isFirstRefusalFinal: boolean
 }
 
 /**
@@ -106,6 +111,7 @@ export function createScheduler(deps: SchedulerDeps) {
     reachability,
     slots,
     progress,
+    isFirstRefusalFinal: deps.access.isFirstRefusalFinal,
     random: deps.random,
     endless,
     cancel: AbortSignal.any([deps.cancel, ending.signal]),

@@ -1,7 +1,7 @@
 import PQueue from 'p-queue'
 import type { Governor } from '../../api/governor/governor.ts'
 import type { Permit } from '../../api/governor/in-flight.ts'
-import type { HealthCheck } from '../../api/reach.ts'
+import type { HealthCheck, NextStep } from '../../api/reach.ts'
 import { HOUR_MS } from '../../base/clock.ts'
 import type { EngineContext } from '../context/context.ts'
 import type { ChosenJob, EndlessWork, Source } from '../context/job.ts'
@@ -116,9 +116,14 @@ export function createSteps(deps: StepDeps) {
     if (!isWoken) lanes.askAll()
   }
 
+  const nextReach = (): NextStep => {
+    const check = attempts.keyCheck()
+    return check ? { kind: 'health-check', check } : reachability.next()
+  }
+
   const decision = (): Decision =>
     decide({
-      reach: reachability.next(),
+      reach: nextReach(),
       isSilentForGood: reachability.silenceError() !== undefined,
       isFirst: endless !== undefined && progress.requests === 0,
       inFlight: progress.inFlight,
