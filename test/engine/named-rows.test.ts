@@ -63,8 +63,9 @@ async function startNamed() {
   const tasks = () => trial.column("SELECT count(*) FROM sync_tasks WHERE feed = 'meetings.detail'")[0]
   const nudge = () =>
     trial.store.transaction(() => {
-      const now = trial.store.dueClock.after(0)
-      trial.store.tasks.demand({ feed: 'meetings.detail', key: MEETING, dueAt: now, namedAt: now })
+      const { dueClock, tasks } = trial.store
+      const times = { dueAt: dueClock.after(0), deadline: dueClock.after(7 * DAY) }
+      tasks.demand({ feed: 'meetings.detail', key: MEETING, ...times })
     })
   return { world, trial, timed, daysAsked, deleteMeeting, tasks, nudge }
 }
@@ -119,6 +120,77 @@ test.each([
     expect(trial.column('SELECT id FROM live_meetings')).toEqual(live)
   },
 )
+
+describe('a meeting that answers 404 to a daemon', () => {
+  const startRead = async () => {
+    const named = await startNamed()
+    const { trial, timed } = named
+    /** Reads what is due after a time. Returns the number of meetings that count as rejected. */
+    const rejectedAfter = async (ms: number) => {
+      timed.passTime(ms)
+      await timed.drain()
+      return trial.column('SELECT count(*) FROM sync_rejects WHERE resolved_at IS NULL')[0]
+    }
+    const listAgain = () => trial.store.transaction(() => timed.readAgain('meetings'))
+    return { ...named, rejectedAfter, listAgain }
+  }
+
+  test('a meeting that a list names counts as rejected from the second 404 on, until it is stored', async () => {
+    const { world, rejectedAfter } = await startRead()
+    world.isListed = true
+    expect([await rejectedAfter(0), await rejectedAfter(2 * MINUTE), await rejectedAfter(DAY)]).toEqual([
+      0, 1, 1,
+    ])
+    world.isThere = true
+    expect(await rejectedAfter(2 * DAY)).toBe(0)
+  })
+
+  test.each(['an activity', 'a webhook'])(
+    'a meeting that only %s names does not count as rejected',
+    async by => {
+      const { world, rejectedAfter, nudge } = await startRead()
+      if (by === 'a webhook') await nudge()
+      else world.isNamed = true
+      expect([await rejectedAfter(0), await rejectedAfter(2 * MINUTE), await rejectedAfter(DAY)]).toEqual([
+        0, 0, 0,
+      ])
+    },
+  )
+
+  test('a stored meeting counts as rejected once its list shows it after a 404, until it answers', async () => {
+    const { trial, world, rejectedAfter, listAgain } = await startRead()
+    Object.assign(world, { isListed: true, isThere: true })
+    await rejectedAfter(0)
+    world.isThere = false
+    expect([await rejectedAfter(7 * DAY), await rejectedAfter(2 * MINUTE)]).toEqual([0, 0])
+    await listAgain()
+    expect([await rejectedAfter(0), await rejectedAfter(2 * MINUTE), await rejectedAfter(DAY)]).toEqual([
+      1, 1, 1,
+    ])
+    expect(trial.column('SELECT count(*) FROM live_meetings')).toEqual([1])
+    world.isThere = true
+    await listAgain()
+    expect(await rejectedAfter(0)).toBe(0)
+  })
+
+  test('a stored meeting that is deleted does not count as rejected', async () => {
+    const { trial, timed, world, nudge, rejectedAfter, listAgain } = await startRead()
+    Object.assign(world, { isListed: true, isThere: true })
+    await rejectedAfter(0)
+    world.isThere = false
+    await nudge()
+    expect([await rejectedAfter(0), await rejectedAfter(2 * MINUTE)]).toEqual([0, 0])
+    world.isListed = false
+    await listAgain()
+    expect([
+      await rejectedAfter(0),
+      await rejectedAfter(3 * MINUTE),
+      await rejectedAfter(3 * MINUTE),
+    ]).toEqual([0, 0, 0])
+    await timed.settle('meetings')
+    expect(trial.column('SELECT count(*) FROM live_meetings')).toEqual([0])
+  })
+})
 
 test('the standard objects that a workspace does not have are not requested again soon, as no list names them', async () => {
   const api = await startScriptedApi()
@@ -185,11 +257,10 @@ describe('a deleted meeting', () => {
 
 test('the results of a meeting that a webhook has named are forgotten with the meeting', async () => {
   const { trial, timed, daysAsked, nudge } = await startNamed()
-  const now = trial.store.dueClock.after(0)
+  const { dueClock, tasks } = trial.store
+  const times = { dueAt: dueClock.after(0), deadline: dueClock.after(7 * DAY) }
   await nudge()
-  await trial.store.transaction(() =>
-    trial.store.tasks.demand({ feed: 'playbook_results.read', key: MEETING, dueAt: now, namedAt: now }),
-  )
+  await trial.store.transaction(() => tasks.demand({ feed: 'playbook_results.read', key: MEETING, ...times }))
   timed.passTime(DAY)
   await daysAsked(40)
   expect(trial.column('SELECT feed FROM sync_tasks')).toEqual([])

@@ -245,6 +245,7 @@ describe.each(READ_ONE_BY_ONE)(
       ['with a fault of the server', refused(500)],
       ['with a refusal', refused(422)],
       ['with another record', { body: { data: { [id]: 'three', ...fields } } }],
+      ['with a 404, twice', refused(404)],
     ])('%s counts as rejected until it is stored', async (_, answer) => {
       const { state, rejected, stored } = await startFailing()
       state.answer = () => answer
@@ -255,11 +256,18 @@ describe.each(READ_ONE_BY_ONE)(
       expect(stored()).toEqual(['one', 'two'])
     })
 
-    test('counts as rejected until it is refused as absent', async () => {
+    test('counts as rejected, too, when the failure becomes a 404, and not for a single 404', async () => {
       const { state, rejected } = await startFailing()
       expect(await rejected()).toBe(1)
       state.answer = () => refused(404)
-      expect(await rejected()).toBe(0)
+      expect(await rejected()).toBe(1)
+      const again = await startFailing()
+      let answers = 0
+      again.state.answer = () => {
+        answers += 1
+        return answers === 1 ? refused(404) : { body: { data: { [id]: 'two', ...fields } } }
+      }
+      expect(await again.rejected()).toBe(0)
     })
 
     test('counts as rejected until no list has shown it for a week, and is then read no more', async () => {
@@ -267,6 +275,15 @@ describe.each(READ_ONE_BY_ONE)(
       expect(await rejected()).toBe(1)
       state.isListed = false
       expect([await rejected(), await rejected(), await rejected(), await rejected()]).toEqual([1, 1, 1, 0])
+      expect(reads()).toEqual([])
+    })
+
+    test('counts as rejected while it answers 404, until its list shows it no more, and is then read no more', async () => {
+      const { state, rejected, reads } = await startFailing()
+      state.answer = () => refused(404)
+      expect([await rejected(), await rejected()]).toEqual([1, 1])
+      state.isListed = false
+      expect(await rejected()).toBe(0)
       expect(reads()).toEqual([])
     })
   },

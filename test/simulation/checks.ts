@@ -276,7 +276,7 @@ function overdue(db: Sqlite, resources: readonly string[], now: number): string[
     .map(({ feed, number, since }) => `${number} reads of ${feed} are due since ${since}`)
 }
 
-/** Some seconds after its week is over, a webhook names nothing any more; a list names its keys every day. */
+/** A list names its keys every day, and these namings count for a week. A webhook's naming counts until `deadline`. */
 const NAMED_FOR_MS = 8 * 24 * 3_600_000
 
 function unnamed(db: Sqlite): string[] {
@@ -287,9 +287,10 @@ function unnamed(db: Sqlite): string[] {
          AND key NOT IN (SELECT id FROM meetings)
          AND key NOT IN (SELECT source_id FROM activities WHERE _deleted_at IS NULL AND source_id IS NOT NULL)
          AND key NOT IN (SELECT meeting_id FROM collection_meetings)
-         AND unixepoch(coalesce(named_at, '1970-01-01')) * 1000 < unixepoch('now') * 1000 - ?`,
+         AND unixepoch(coalesce(named_at, '1970-01-01')) * 1000 < unixepoch('now') * 1000 - @named
+         AND unixepoch(coalesce(deadline, '1970-01-01')) * 1000 < unixepoch('now') * 1000 - @late`,
     )
-    .all(NAMED_FOR_MS) as { feed: string; key: string }[]
+    .all({ named: NAMED_FOR_MS, late: NAMED_FOR_MS / 8 }) as { feed: string; key: string }[]
   return rows.map(({ feed, key }) => `sync_tasks: ${feed} asks for ${key}, which nothing names`)
 }
 

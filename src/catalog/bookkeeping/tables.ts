@@ -134,12 +134,13 @@ export const TASK_TABLE = bookkeepingTable({
      * follows a relation: the number of the read's step.
      */
     attempts: { kind: 'integer', default: 0 },
+    /** Until when content counts as not ready yet, or a key that a webhook has named is requested. */
     deadline: { kind: 'timestamp' },
     /** 1 while the API has not finished the content, and after a failed request. */
     waiting: { kind: 'boolean', default: 0 },
     /** Consecutive failed requests. */
     failures: { kind: 'integer', default: 0 },
-    /** When a list or a webhook last named the key, noted at most once a day. NULL when rows alone name it. */
+    /** When a list last named the key, noted at most once a day. NULL when rows or a webhook alone name it. */
     named_at: { kind: 'timestamp' },
     /** Failed requests in a row, each of which is soon made again. */
     tries: { kind: 'integer', default: 0 },

@@ -121,7 +121,7 @@ function resolveRejects(context: EngineContext, resource: Resource, before: stri
 }
 
 /**
- * Resolves the rejects of single reads that fail, once no list and no row has named their key since the round began, and
+ * Resolves the rejects of single reads that fail or answer 404, once no list and no row has named their key since the round began, and
  * drops these reads.
  */
 function resolveUnnamed(context: EngineContext, resource: Resource, roundStartedAt: string): void {
@@ -136,10 +136,13 @@ function resolveUnnamed(context: EngineContext, resource: Resource, roundStarted
     if (stores !== 'row') continue
     for (const key of rejects.scopesOf(feed)) {
       const task = tasks.find({ feed, key })
+      const isUnknown = stored.state({ table, scope: '', key }) === 'unknown'
       const isNamed = (task?.namedAt ?? '') >= namedSince || stored.isNamed({ table, key })
-      if (task?.failures === 0 || (task && isNamed)) continue
+      // An item that was answered, but could not be stored, does not wait.
+      const isAnswered = task?.failures === 0 && !(isUnknown && task.waiting)
+      if (isAnswered || (task && isNamed)) continue
       rejects.resolve(feed, key, '~', context.now())
-      if (task && stored.state({ table, scope: '', key }) === 'unknown') tasks.remove(task)
+      if (task && isUnknown) tasks.remove(task)
     }
   }
 }

@@ -5,7 +5,7 @@ import { writeError } from '../../store/migrations/foreign-objects.ts'
 import { createContext, type EngineContext } from '../context/context.ts'
 import type { EngineDeps } from '../context/engine-options.ts'
 import { growingBackoff } from '../context/feed-waits.ts'
-import { scaled } from '../context/intervals.ts'
+import { scaled, WEEK_MS } from '../context/intervals.ts'
 import type { Job, Lane } from '../context/job.ts'
 import { byTime } from '../due/by-time.ts'
 import { backlogNow, nextDueMs } from '../due/due.ts'
@@ -204,8 +204,9 @@ async function watchSchedule(
 function demand(context: EngineContext, { lists, keys }: UrgentReads): void {
   for (const list of lists) wantList(context, list)
   for (const { feed, scope = '', key } of keys) {
-    const now = context.store.dueClock.after(0)
-    context.store.tasks.demand({ feed, scope, key, dueAt: now, namedAt: now })
+    const { dueClock, tasks } = context.store
+    const deadline = dueClock.after(scaled(WEEK_MS, context.options))
+    tasks.demand({ feed, scope, key, dueAt: dueClock.after(0), deadline })
     if (scope === '') context.urgent.inLane('head', () => context.urgent.add(feed, key))
   }
 }

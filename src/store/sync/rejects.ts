@@ -25,7 +25,12 @@ export function createRejects(prepare: Prepare) {
   const scopes = prepare<string>(
     'SELECT DISTINCT _scope FROM sync_rejects WHERE _feed = ? AND resolved_at IS NULL',
   ).pluck()
+  const any = prepare(
+    'SELECT 1 FROM sync_rejects WHERE _feed = ? AND _scope = ? AND resolved_at IS NULL LIMIT 1',
+  )
   return {
+    /** Whether the scope has an unresolved item. */
+    has: (feed: string, scope: string) => any.get(feed, scope) !== undefined,
     /** The scopes of the feed's unresolved items. */
     scopesOf: (feed: string) => scopes.all(feed),
     /** Adds an item. An item that already has a row gets a new `last_seen_at` and `reason`, and is no longer resolved. */

@@ -28,6 +28,8 @@ export interface ItemHandler {
   answer(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void
   /** Handles a refusal, such as a 404, that the feed declares as `absent` or `withheld`. */
   absent(context: EngineContext, work: ItemWork, meaning: 'absent' | 'withheld'): void
+  /** Whether a refused item still counts as one that could not be stored. By default it does not. */
+  staysRejected?(context: EngineContext, work: ItemWork, meaning: 'absent' | 'withheld'): boolean
   /** Called after a failed read was put off. */
   failed?(context: EngineContext, work: ItemWork, error: ParleyError): void
   /** The task that requests a denied row once more; undefined when a list decides whether the row is gone. */
@@ -84,7 +86,7 @@ export function readAgain(
   context: EngineContext,
   { resource, task }: ItemWork,
   afterMs: number,
-  state: { attempts?: number; waiting?: boolean; deadline?: string } = {},
+  state: { attempts?: number; waiting?: boolean; deadline?: string | null } = {},
 ): void {
   context.store.tasks.done(task, {
     round: context.rounds.number(resource),
@@ -97,8 +99,14 @@ export function readAgain(
 const NOT_READY = { firstMs: 10 * MINUTE_MS, mostMs: DAY_MS }
 
 /** Schedules the read that may confirm a suspicion. In a backfill too it is due after `afterMs`, not once per round. */
-export function recheckAfter(context: EngineContext, { task }: ItemWork, afterMs: number): void {
+export function recheckAfter(
+  context: EngineContext,
+  { task }: ItemWork,
+  afterMs: number,
+  { deadline = null }: { deadline?: string | null } = {},
+): void {
   context.store.tasks.done(task, {
+    deadline,
     round: BY_DUE_TIME,
     dueAt: context.store.dueClock.after(afterMs),
     attempts: task.attempts + 1,

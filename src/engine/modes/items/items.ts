@@ -134,7 +134,8 @@ function askItem(context: EngineContext, handler: ItemHandler, work: ItemWork) {
       else if (meaning === undefined || meaning === 'unavailable') throw refusalError(status, message)
       else {
         // There is nothing to store, whatever an earlier answer was.
-        store.rejects.resolve(id, rejectScope(task), '~', context.now())
+        if (!handler.staysRejected?.(context, work, meaning))
+          store.rejects.resolve(id, rejectScope(task), '~', context.now())
         handler.absent(context, work, meaning)
       }
       if (demand) store.tasks.demand(demand)

@@ -29,6 +29,7 @@ export const rowAnswer: ItemHandler = {
   answer: storeRow,
   absent: rowAbsent,
   failed: rowFailed,
+  staysRejected: isListedWithoutAnswer,
   // The list also shows rows whose content is withheld, so only the single read can confirm such a denial.
   taskOf: (_store, { id }, { key, means }) => (means === 'withheld' ? { feed: id, key } : undefined),
 }
@@ -68,22 +69,28 @@ function storeRow(context: EngineContext, work: ItemWork, value: unknown, reply:
  * complete although the record is missing. A key that nothing names any more is dropped.
  */
 function rowFailed(context: EngineContext, work: ItemWork, error: ParleyError): void {
-  const { stored, rejects, tasks } = context.store
-  const { feed, task } = work
+  const { stored, tasks } = context.store
+  const { task } = work
   const state = stored.state(rowOf(work))
   if (state === 'open' || state === 'withheld') return
-  if (isListed(context, work) || isAlwaysRead(work) || isNamed(context, work)) {
-    const item = { [(feed.read as ReadRequest).identity ?? 'id']: task.key }
-    const reason = `The API fails to answer for this record, and a later run requests it again: ${error.message}`
-    rejects.note(
-      { resource: work.resource, feed: work.id, scope: rejectScope(task), item, reason },
-      context.now(),
+  if (isListed(context, work) || isNudged(context, work) || isAlwaysRead(work) || isNamed(context, work))
+    noteUnanswered(
+      context,
+      work,
+      `The API fails to answer for this record, and a later run requests it again: ${error.message}`,
     )
-  } else if (state === 'unknown') tasks.remove(task)
+  else if (state === 'unknown') tasks.remove(task)
+}
+
+function noteUnanswered(context: EngineContext, work: ItemWork, reason: string): void {
+  const { resource, id: feed, task } = work
+  const item = { [(work.feed.read as ReadRequest).identity ?? 'id']: task.key }
+  context.store.rejects.note({ resource, feed, scope: rejectScope(task), item, reason }, context.now())
 }
 
 /** Handles a refusal. What it means depends on the stored row, and on whether the list names this row. */
 function rowAbsent(context: EngineContext, work: ItemWork, means: 'absent' | 'withheld'): void {
+  if (isListedWithoutAnswer(context, work, means)) noteUnanswered(context, work, LISTED_AND_ABSENT)
   REFUSED[means][context.store.stored.state(rowOf(work))](context, work)
 }
 
@@ -102,6 +109,31 @@ const REFUSED: Readonly<
     open: denyWithheld,
     withheld: readWithheldAgain,
   },
+}
+
+const LISTED_AND_ABSENT =
+  'The list names this record, but the API answers 404 for it. A later run requests it again'
+
+/**
+ * Whether a record that answers 404 is named by its list all the same, as the second such answer shows, minutes after
+ * the first. Such a record counts as one that could not be stored. A stored record may have been deleted since its list
+ * was read. So in the daemon the list has to show it after a 404, which ends its suspicion; a backfill has just read
+ * the list.
+ */
+function isListedWithoutAnswer(
+  context: EngineContext,
+  work: ItemWork,
+  means: 'absent' | 'withheld',
+): boolean {
+  const { store, schedule } = context
+  const { resource, id, task } = work
+  const state = store.stored.state(rowOf(work))
+  if (means !== 'absent' || state === 'deleted' || task.attempts === 0) return false
+  if (state === 'unknown') return isListed(context, work)
+  // A record that is not ready has `attempts` too, and a deadline.
+  if (task.deadline !== null || isUnlisted(context, resource, task.key)) return false
+  const isShownSince = store.suspicions.find(rowOf(work)) === undefined
+  return isShownSince || !schedule.isTimed || store.rejects.has(id, rejectScope(task))
 }
 
 /** A row is gone when both its list and its single read deny it. While the list names it, a 404 confirms nothing. */
@@ -139,30 +171,35 @@ function askAgain(context: EngineContext, work: ItemWork, askAgainMs: number): v
 }
 
 /** Each wait is as long as all earlier waits together, so an item that takes minutes to be ready is read soon. */
-function askGrowing(context: EngineContext, work: ItemWork, { waiting = true } = {}): void {
+function askGrowing(
+  context: EngineContext,
+  work: ItemWork,
+  { waiting = true, deadline = null }: { waiting?: boolean; deadline?: string | null } = {},
+): void {
   const attempts = work.task.attempts + 1
   const firstMs = work.feed.readyWhen ? 10 * MINUTE_MS : DAY_MS
   const afterMs = longestBackoffMs({ firstMs, mostMs: MONTH_MS }, attempts)
-  readAgain(context, work, afterMs, { attempts, waiting })
+  readAgain(context, work, afterMs, { attempts, waiting, deadline })
 }
 
 /** How soon a key that a list names is requested again after a 404. */
 const SOON_MS = 2 * MINUTE_MS
 
-/** How long a naming by a list or a webhook counts. An older one may have been wrong, or the row is gone. */
+/** How long a naming by a list counts. An older one may have been wrong, or the row is gone. */
 const NAMED_FOR_MS = WEEK_MS
 
 /**
  * Handles a 404 for a row of which only the key is known. The row may be published later, as long as anything names it.
- * The first 404 of a key that a list shows may be wrong: until a second one, the resource is not complete
- * (`isUndecided`). A key that is always read and that no list shows is not offered, as a scope that was never offered
+ * The first 404 of a key that a list shows or a webhook has named may be wrong: until a second one, the resource is not
+ * complete (`isUndecided`). A key that is always read and that no list shows is not offered, as a scope that was never offered
  * (`refused-scope.ts`): nothing waits for it.
  */
 function askUnknown(context: EngineContext, work: ItemWork): void {
-  const isKnownToList = isListed(context, work)
-  if (isKnownToList && work.task.attempts === 0) recheckAfter(context, work, scaled(SOON_MS, context.options))
-  else if (!isKnownToList && isAlwaysRead(work)) askGrowing(context, work, { waiting: false })
-  else if (isKnownToList || isNamed(context, work)) askGrowing(context, work)
+  const { attempts, deadline } = work.task
+  const isKnown = isListed(context, work) || isNudged(context, work)
+  if (isKnown && attempts === 0) recheckAfter(context, work, scaled(SOON_MS, context.options), { deadline })
+  else if (!isKnown && isAlwaysRead(work)) askGrowing(context, work, { waiting: false })
+  else if (isKnown || isNamed(context, work)) askGrowing(context, work, { deadline })
   else context.store.tasks.remove(work.task)
 }
 
@@ -170,6 +207,10 @@ function isListed({ store, options }: EngineContext, { task }: ItemWork): boolea
   const { namedAt } = store.tasks.find(task) ?? task
   return namedAt !== null && namedAt > store.dueClock.after(-scaled(NAMED_FOR_MS, options))
 }
+
+/** Whether a webhook has named the key of late. The list may never show it. */
+const isNudged = ({ store }: EngineContext, { task: { deadline } }: ItemWork): boolean =>
+  deadline !== null && deadline > store.dueClock.now()
 
 /**
  * A deleted row is read again a day after its deletion, a week and a month later, since a row that comes back may be on

@@ -88,9 +88,9 @@ function createTaskDemands(prepare: Prepare) {
      WHERE sort_at IS NULL OR excluded.sort_at > sort_at`,
   )
   const demand = prepare(
-    `INSERT INTO sync_tasks (feed, scope, key, sort_at, due_at, named_at) VALUES (?, ?, ?, ?, ?, ?)
+    `INSERT INTO sync_tasks (feed, scope, key, sort_at, due_at, named_at, deadline) VALUES (?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET round = 0, due_at = excluded.due_at, sort_at = coalesce(excluded.sort_at, sort_at),
-       named_at = coalesce(excluded.named_at, named_at)`,
+       named_at = coalesce(excluded.named_at, named_at), deadline = coalesce(deadline, excluded.deadline)`,
   )
   const askAt = prepare(
     `INSERT INTO sync_tasks (feed, scope, key, due_at, round) VALUES (?, ?, ?, ?, ${BY_DUE_TIME})
@@ -119,8 +119,9 @@ function createTaskDemands(prepare: Prepare) {
       sortAt = null,
       dueAt,
       namedAt = null,
-    }: TaskToAdd & Partial<Pick<Task, 'namedAt'>>) =>
-      void demand.run(feed, scope, key, sortAt, dueAt, namedAt),
+      deadline = null,
+    }: TaskToAdd & Partial<Pick<Task, 'namedAt' | 'deadline'>>) =>
+      void demand.run(feed, scope, key, sortAt, dueAt, namedAt, deadline),
     /** Makes a key due at `dueAt`, whether it was read before or not. No round of a backfill reads it earlier. */
     askAt: ({ feed, scope = '', key, dueAt }: TaskKey & { dueAt: string }) =>
       void askAt.run(feed, scope, key, dueAt),
