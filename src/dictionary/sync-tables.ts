@@ -60,9 +60,9 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
       }),
       reason: column(
         'text',
-        'Why the state is not `ok`. For `backfilling`: whether it is left out. For `waiting`: what is not ready. For `on hold`: since when, why, and the next try. For `failing` and `unavailable`: what the API answered.',
+        'Explains the state. For `backfilling`: whether it is left out. For `waiting`: what is not ready. For `on hold`: since when, why, and the next try. For `failing` and `unavailable`: what the API answered. For `ok`: that deletions are not recognised, since a list shows another number of rows than it states.',
         'The API answers 403',
-        { nullMeaning: 'The state is `ok`.' },
+        { nullMeaning: 'The state is `ok`, and deletions are recognised.' },
       ),
       rows_live: count(
         'Live rows. For `messages`: e-mails, not copies. For `message_bodies`: e-mails with a text. For `transcripts`: meetings with a transcript.',

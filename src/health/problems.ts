@@ -1,4 +1,4 @@
-import { HOUR_MS, isoInstant } from '../base/clock.ts'
+import { DAY_MS, HOUR_MS, isoInstant } from '../base/clock.ts'
 import { EXIT_STATUS, type StopError } from '../base/errors.ts'
 import { singleLine } from '../base/safe-text.ts'
 import { sizeText } from '../base/size-text.ts'
@@ -46,6 +46,7 @@ export function problemsOf(report: StatusReport<ResourceFacts>, now: number): He
     ...report.resources.flatMap(row => failingProblems(row, report, now)),
     ...report.resources.flatMap(heldProblems),
     ...report.resources.flatMap(row => rejectedProblems(row, now)),
+    ...report.resources.flatMap(row => unrecognisedProblems(row, now)),
   ]
   const problems = [
     ...causes.filter(({ id }) => id.startsWith('api:')),
@@ -319,6 +320,25 @@ function rejectedProblems(
       what: `${rejected === undefined ? 'Items' : countText(rejected, 'item')} of ${resource} could not be stored`,
       detail: null,
       ...waitThenAct(since, now, acting),
+      since,
+    },
+  ]
+}
+
+/** A list that changes while it is read may not show its number of rows once, so only a lasting difference counts. */
+function unrecognisedProblems(
+  { resource, size_differs_since: since }: ResourceFacts,
+  now: number,
+): HealthProblem[] {
+  if (since === null || now - Date.parse(since) < DAY_MS) return []
+  return [
+    {
+      id: `unrecognised:${resource}`,
+      kind: 'warn',
+      what: `Deletions of ${resource} are not recognised`,
+      detail:
+        'The list shows another number of rows than it states, so a row that it does not show may still exist',
+      todo: 'Report it to the provider of the API. Deletions are recognised again after a complete read in which both numbers agree.',
       since,
     },
   ]

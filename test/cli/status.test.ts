@@ -375,6 +375,7 @@ const BUSY: StatusReport = {
     failing_since: index === 3 ? before(240) : null,
     failed_in_a_row: index === 3 ? 12 : null,
     deletions_held_since: null,
+    size_differs_since: null,
     rejected_since: null,
     by_state: null,
     rows_live: 1_234_567,

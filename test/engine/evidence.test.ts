@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { BackfillResult } from '../../src/engine/run/backfill.ts'
+import { readStatusReport } from '../../src/store/status/report.ts'
 import { numberedPage, refused, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
 import { scriptedList } from '../support/scripted-lists.ts'
 import { message, minutesBack, outcomeOf, startTrial, stateOf, uuid } from './trial-backfill.ts'
@@ -146,6 +147,36 @@ describe('deletions that a second pass confirms (members)', () => {
     size = 2
     await trial.run(['members'])
     expect(trial.column(live('members'))).toEqual(['a', 'b'])
+  })
+
+  test('sync_status says that deletions are not recognised, until a pass shows as many rows as the list states', async () => {
+    const api = await startScriptedApi()
+    let shown = ['a', 'b', 'c']
+    let tooMany = 0
+    api.on('/v1/members', () => ({
+      body: {
+        data: shown.map(member),
+        pagination: { page: 1, limit: 200, total_size: shown.length + tooMany, total_pages: 1 },
+      },
+    }))
+    const trial = await startTrial(api)
+    const passes = async () => {
+      await trial.run(['members'])
+      const [row] = trial.all("SELECT state, reason, rows_live FROM sync_status WHERE resource = 'members'")
+      const { resources } = readStatusReport({ path: trial.path, now: Date.now(), db: trial.store.db })
+      return { ...row, since: resources.find(one => one.resource === 'members')?.size_differs_since }
+    }
+    const agreed = { state: 'ok', reason: null, since: null }
+    expect(await passes()).toEqual({ ...agreed, rows_live: 3 })
+    tooMany = 1
+    shown = ['a', 'b']
+    const begun = await passes()
+    const reason = 'Deletions are not recognised: the list shows another number of rows than it states'
+    expect(begun).toEqual({ state: 'ok', reason, rows_live: 3, since: expect.any(String) })
+    trial.passTime(3_600_000)
+    expect(await passes()).toEqual(begun)
+    tooMany = 0
+    expect(await passes()).toEqual({ ...agreed, rows_live: 2 })
   })
 
   test('a page-numbered list that shows fewer rows than it states to have deletes none', async () => {

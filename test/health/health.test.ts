@@ -299,6 +299,15 @@ test('a program that keeps a large write-ahead log from shrinking is a warning t
   ])
 })
 
+test.each([
+  ['no problem in the first day', '2026-03-03T12:00:01.000Z', []],
+  ['a warning after a day', '2026-03-03T12:00:00.000Z', ['Deletions of members are not recognised']],
+])('a list that shows another number of rows than it states is %s', (_, since, expected) => {
+  const found = problemsOf(report({}, { size_differs_since: since }), NOW)
+  expect(found.map(({ what }) => what)).toEqual(expected)
+  expect(found).toMatchObject(expected.map(() => ({ id: 'unrecognised:members', kind: 'warn', since })))
+})
+
 test('a program that keeps the writer from writing is a warning that names it', () => {
   const lock_holders = [{ pid: 812, program: 'sqlite3', state: 'running' }]
   expect(problemsOf(report({ lock_holders }), NOW)).toMatchObject([

@@ -28,6 +28,7 @@ const healthy = (resource: ResourceReport['resource']): ResourceReport => ({
   failing_since: null,
   failed_in_a_row: null,
   deletions_held_since: null,
+  size_differs_since: null,
   rejected_since: null,
   by_state: null,
   arrival_lag: null,

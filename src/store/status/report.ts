@@ -15,6 +15,7 @@ import {
   type PublishingNote,
   readPublications,
 } from '../sync/publications.ts'
+import { SIZE_DIFFERS } from '../sync/segments.ts'
 import { readWriter } from '../sync/writer-note.ts'
 import {
   type BackfillEnd,
@@ -163,6 +164,11 @@ interface ResourceTroubles {
   deletions_held_since: string | null
   /** Since when the resource has items that could not be stored; null when there are none. */
   rejected_since: string | null
+  /**
+   * Since when a list shows another number of rows than it states, so that deletions are not recognised; null when all
+   * lists agree.
+   */
+  size_differs_since: string | null
 }
 
 interface ResourceHistory extends ResourceTroubles {
@@ -281,7 +287,9 @@ function readTroubles(db: Sqlite): ReadonlyMap<ResourceName, ResourceTroubles> {
       `SELECT resource, held_since AS deletions_held_since, rejected_since, failing_since,
          iif(failing_since IS NULL, NULL, (SELECT count(*) FROM sync_runs u
            WHERE u.resource = r.resource AND u.outcome = 'failed'
-             AND u.started_at >= coalesce(r.last_success_at, ''))) AS failed_in_a_row
+             AND u.started_at >= coalesce(r.last_success_at, ''))) AS failed_in_a_row,
+         (SELECT min(value) FROM sync_meta
+           WHERE key >= '${SIZE_DIFFERS}' || r.resource || '.' AND key < '${SIZE_DIFFERS}' || r.resource || '/') AS size_differs_since
        FROM sync_resources r LEFT JOIN (
          SELECT resource, min(first_seen_at) AS rejected_since FROM sync_rejects
          WHERE resolved_at IS NULL GROUP BY resource) USING (resource)`,
@@ -293,6 +301,7 @@ function readTroubles(db: Sqlite): ReadonlyMap<ResourceName, ResourceTroubles> {
 const NO_TROUBLES: ResourceTroubles = {
   deletions_held_since: null,
   rejected_since: null,
+  size_differs_since: null,
   failing_since: null,
   failed_in_a_row: null,
 }

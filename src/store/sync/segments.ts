@@ -3,6 +3,7 @@ import { type PropertiesOf, propertyOf } from '../../catalog/bookkeeping/table-d
 import { SEGMENT_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
+import { createMeta } from './meta.ts'
 
 /**
  * A list query with its checkpoint: a span of event time of a timeline, a period of a log, or a whole list or scope in
@@ -63,6 +64,12 @@ function toRow({ query, cursor, edgeKeys, closed, ...segment }: Segment): Segmen
 /** Value of `totalSize` when pages of the same pass stated different sizes. */
 export const SIZE_CHANGED = -1
 
+/**
+ * Prefix of the keys in `sync_meta` of the lists whose last pass showed another number of rows than the list states,
+ * as in `size_differs:teams.list/`. The value is the time since when.
+ */
+export const SIZE_DIFFERS = 'size_differs:'
+
 /** The state of a pass that has not begun. */
 export const NO_PASS = {
   query: null,
@@ -88,6 +95,8 @@ const knownList = (segments: Segment[]): KnownList => ({
 })
 
 export function createSegments(prepare: Prepare) {
+  const meta = createMeta(prepare)
+  const sizeDiffers = ({ feed, scope }: Pick<Segment, 'feed' | 'scope'>) => `${SIZE_DIFFERS}${feed}/${scope}`
   const saved = PROPERTIES.filter(({ column }) => !['id', ...OWN_VERBS].includes(column))
   const insert = prepare<SegmentRow>(
     `INSERT INTO sync_segments (feed, scope, from_at, to_at, wanted_at) VALUES (?, ?, ?, ?, ?) RETURNING ${COLUMNS}`,
@@ -210,7 +219,17 @@ export function createSegments(prepare: Prepare) {
     tryAgain: (id: number, at: string) => changing(id, () => void tryAgain.run(at, id)),
     /** Ends the tries: the request was answered, or has failed for good. */
     settled: (id: number) => changing(id, () => void settled.run(id)),
-    remove: (segment: Segment) => writing(() => void remove.run(segment.id)),
+    remove(segment: Segment): void {
+      meta.remove(sizeDiffers(segment))
+      writing(() => void remove.run(segment.id))
+    },
+    /** Notes whether the last pass showed as many rows as the list states, and since when it does not. */
+    noteSize(segment: Segment, isAsStated: boolean, now: string): void {
+      const name = sizeDiffers(segment)
+      const isNoted = meta.get(name) !== undefined
+      if (isAsStated && isNoted) meta.remove(name)
+      else if (!isAsStated && !isNoted) meta.set(name, now)
+    },
     removeAll: (feed: string) => writing(() => void removeAll.run(feed)),
     /**
      * Cuts a segment at an instant within it. The segment keeps the newer part. Returns the older part, a new segment

@@ -4,6 +4,7 @@ import type { Feed, Resource, StatusSource } from '../../declare/resource.ts'
 import { quote } from '../database/sql.ts'
 import { API_GATE, FAILURE_KINDS, GATE_KINDS, ROUTE_GATE } from '../sync/gates.ts'
 import { META } from '../sync/meta.ts'
+import { SIZE_DIFFERS } from '../sync/segments.ts'
 
 /**
  * The SQL of `sync_status` and `sync_coverage`. The daemon and its operators query them every minute, so every count
@@ -42,6 +43,7 @@ FROM (
     ${each(({ status }) => `'${status.waitsFor ?? 'answers'}'`)} AS waits_for,
     ${each(resource => tasks(resource, openTasks(resource)))} AS open,
     (SELECT count(*) FROM sync_rejects j WHERE j.resource = r.resource AND j.resolved_at IS NULL) AS rejected,
+    ${SIZE_DIFFERS_NOW} AS size_differs,
     ${closedGate('g.kind')} AS gate,
     ${GATE_REASON} AS gate_reason
   FROM json_each('${JSON.stringify(resources.map(({ name }) => name))}') n CROSS JOIN sync_resources r ON r.resource = n.value LIMIT -1
@@ -115,14 +117,24 @@ const STATE = `CASE
 
 const LEFT_OUT = 'Left out by sync.resources, --only or --skip; choose it there to read it'
 
-/** Every state but `ok` has a reason. A closed gate is the reason unless the resource itself fails. */
+const SIZE_REASON = 'Deletions are not recognised: the list shows another number of rows than it states'
+
+/** SQL condition: a list of the resource `r` shows another number of rows than it states. */
+const SIZE_DIFFERS_NOW = `EXISTS (SELECT 1 FROM sync_meta
+      WHERE key >= '${SIZE_DIFFERS}' || r.resource || '.' AND key < '${SIZE_DIFFERS}' || r.resource || '/')`
+
+/**
+ * Every state but `ok` has a reason, and `ok` where deletions are not recognised. A closed gate is the reason unless the
+ * resource itself fails.
+ */
 const REASON = `CASE
     WHEN s.failing_since IS NOT NULL THEN coalesce(s.reason, 'The last run failed')
     WHEN s.gate IS NOT NULL THEN s.gate_reason
     WHEN s.unavailable_since IS NOT NULL THEN coalesce(s.reason, 'This workspace does not offer it')
     WHEN ${IS_BACKFILLING} AND ${IS_LEFT_OUT} THEN '${LEFT_OUT}'
     WHEN ${IS_BACKFILLING} THEN coalesce(s.reason, 'Not completely read yet')
-    WHEN s.waiting > 0 THEN 'Not ready in the API yet: ' || s.waits_for || ' (' || s.waiting || ')' END`
+    WHEN s.waiting > 0 THEN 'Not ready in the API yet: ' || s.waits_for || ' (' || s.waiting || ')'
+    WHEN s.size_differs THEN '${SIZE_REASON}' END`
 
 /**
  * Leaves out first reads that are tried again or have failed: they have a task, but their rows are counted among the

@@ -37,6 +37,7 @@ export interface EndedPass extends DeclaredFeed<SnapshotFeed> {
 export function* endPass(context: EngineContext, ended: EndedPass): Batches {
   const { store, missedRows } = context
   const { resource, id, feed, pass, isPartial } = ended
+  store.segments.noteSize(pass, !isPartial, context.now())
   const rows = { table: feed.table, scope: pass.scope }
   let missed = 0
   let upTo: string | undefined
