@@ -160,7 +160,7 @@ export function createRequestAttempts(deps: RequestAttemptsDeps) {
       return
     }
     if (error instanceof StopError) throw error
-    if (error instanceof RetryError) {
+    if (error instanceof RetryError && !isRefusedByRoute(sent)) {
       const cause = sent.kind === 'retry' ? sent.cause : 'garbled'
       if (await isAskedAgain(job, cause, sent.kind === 'retry' ? sent.waitMs : undefined)) {
         job.over(true)
@@ -289,8 +289,12 @@ function routeFailingError({ message }: ParleyError): ResourceError {
   })
 }
 
-/** A 401 of one route only is a failure of that route: it is retried, and rests like one that answers 500. */
+/** A 401 of one route only is a failure of that route, which rests like one that answers 500. */
 const REFUSED_BY_ROUTE = { kind: 'retry', cause: 'server', status: 401 } as const
+
+/** Such a failure lasts, so its job fails at once. */
+const isRefusedByRoute = (sent: Sent): boolean =>
+  sent.kind === 'retry' && sent.status === REFUSED_BY_ROUTE.status
 
 /** The API answers in JSON (spec: Errors): the 404 of a proxy says nothing about the record. */
 const WEB_PAGE = {
