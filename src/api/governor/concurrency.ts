@@ -5,7 +5,8 @@ import { MINUTE_MS } from '../../base/clock.ts'
  * when the API refuses requests because too many are in flight. Pure. Times are monotonic milliseconds.
  *
  * A trial measures the answers per second at the current limit. After a trial, the limit grows, or it returns to its
- * value before the last growth and rests: it does not grow for some time.
+ * value before the last growth. Then, and after a refusal, it rests: it does not grow for some time, and in smaller
+ * steps from then on.
  */
 
 export interface ConcurrencyState {
@@ -20,11 +21,9 @@ export interface ConcurrencyState {
   readonly trial: Trial
   /** The last measured limit and its speed in answers per millisecond; undefined at first and after each reduction. */
   readonly before: { readonly limit: number; readonly speed: number } | undefined
-  /** Factor of the next growth: 2 at first, 1.25 after a larger limit brought too little or the API refused. */
-  readonly growth: number
   /** The limit does not grow before this time. */
   readonly restUntil: number
-  /** Length of the next rest. It doubles with each rest, up to MAX_REST_MS. */
+  /** Length of the last rest; 0 before the first. Each is twice as long as the last, up to MAX_REST_MS. */
   readonly restMs: number
 }
 
@@ -36,6 +35,7 @@ interface Trial {
 /** Enough for 213 requests/s at a latency of 300 ms. */
 export const MAX_CONCURRENCY = 64
 export const FIRST_CONCURRENCY = 4
+/** Factor of the growth until the first rest, and from then on. */
 const FIRST_GROWTH = 2
 const LATER_GROWTH = 1.25
 /** The share of the ideal gain that a larger limit must bring. Ideally, twice the limit brings twice the speed. */
@@ -62,9 +62,8 @@ export function startConcurrency({ limit, crowded, max: most }: FirstConcurrency
     max: most,
     trial: NEW_TRIAL,
     before: undefined,
-    growth: crowded ? LATER_GROWTH : FIRST_GROWTH,
     restUntil: Number.NEGATIVE_INFINITY,
-    restMs: FIRST_REST_MS,
+    restMs: crowded ? FIRST_REST_MS : 0,
   }
 }
 
@@ -105,53 +104,31 @@ export function afterAnswer(
   return afterTrial(state, measured / Math.max(1, at - since), at)
 }
 
-/** The state after the first refusal of an episode. `othersInFlight`: other requests in flight when it arrived. */
+/** The state after a refusal. `othersInFlight`: other requests in flight when it arrived. */
 export function afterConcurrencyRefusal(
   state: ConcurrencyState,
   { at, othersInFlight }: { at: number; othersInFlight: number },
 ): ConcurrencyState {
-  return {
-    ...withLowerLimit(state, othersInFlight),
-    crowded: true,
-    growth: LATER_GROWTH,
-    restUntil: at + Math.max(state.restMs, 2 * FIRST_REST_MS),
-    restMs: Math.min(2 * Math.max(state.restMs, 2 * FIRST_REST_MS), MAX_REST_MS),
-  }
+  const limit = Math.max(1, Math.min(state.limit, othersInFlight))
+  return { ...rested(state, limit, at), crowded: true }
 }
 
-/**
- * The state after a later refusal of an episode. Such a refusal only lowers the limit: if it also prolonged the rest, a
- * burst of twenty refusals would make the limit rest for ten minutes.
- */
-export function withLowerLimit(state: ConcurrencyState, othersInFlight: number): ConcurrencyState {
-  return {
-    ...state,
-    limit: Math.max(1, Math.min(state.limit, othersInFlight)),
-    trial: NEW_TRIAL,
-    before: undefined,
-  }
+/** The state at a lower limit. Several refusals at once are one rest, or twenty would make it one of ten minutes. */
+function rested(state: ConcurrencyState, limit: number, at: number): ConcurrencyState {
+  const longer = Math.min(MAX_REST_MS, Math.max(FIRST_REST_MS, 2 * state.restMs))
+  const restMs = at < state.restUntil ? state.restMs : longer
+  return { ...state, limit, trial: NEW_TRIAL, before: undefined, restUntil: at + restMs, restMs }
 }
 
 function afterTrial(state: ConcurrencyState, speed: number, at: number): ConcurrencyState {
   const { limit, before } = state
   if (before !== undefined && before.limit < limit) {
     const wanted = before.speed * (1 + WORTHWHILE * (limit / before.limit - 1))
-    if (speed < wanted) return afterVainTrial(state, before.limit, at)
+    if (speed < wanted) return rested(state, before.limit, at)
   }
-  const more = Math.min(state.max, Math.max(limit + 1, Math.floor(limit * state.growth)))
-  if (more <= limit || at < state.restUntil) return { ...state, trial: NEW_TRIAL, before: { limit, speed } }
-  return { ...state, limit: more, trial: NEW_TRIAL, before: { limit, speed } }
-}
-
-/** A larger limit did not bring enough: the limit returns to its earlier value and rests. */
-function afterVainTrial(state: ConcurrencyState, limit: number, at: number): ConcurrencyState {
-  return {
-    ...state,
-    limit,
-    trial: NEW_TRIAL,
-    before: undefined,
-    growth: LATER_GROWTH,
-    restUntil: at + state.restMs,
-    restMs: Math.min(state.restMs * 2, MAX_REST_MS),
-  }
+  const measured = { ...state, trial: NEW_TRIAL, before: { limit, speed } }
+  const { restUntil, restMs, max } = state
+  if (at < restUntil) return measured
+  const growth = restMs === 0 ? FIRST_GROWTH : LATER_GROWTH
+  return { ...measured, limit: Math.min(max, Math.max(limit + 1, Math.floor(limit * growth))) }
 }

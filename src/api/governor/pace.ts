@@ -7,7 +7,6 @@ import {
   isProven,
   MAX_CONCURRENCY,
   startConcurrency,
-  withLowerLimit,
   withoutPause,
   withProven,
 } from './concurrency.ts'
@@ -350,15 +349,12 @@ function mayBeConcurrency(
 }
 
 /** Lowers the in-flight limit to the requests still in flight: they are about as many as the API allows. */
-function withDoubt(state: PaceState, { at, sentAt, othersInFlight }: ThrottledEvent): PaceState {
-  const { doubt, accepted, concurrency, episodeAt } = state
+function withDoubt(state: PaceState, { at, othersInFlight }: ThrottledEvent): PaceState {
+  const { doubt, accepted, concurrency } = state
   return {
     ...state,
     doubt: { limitBefore: doubt?.limitBefore ?? concurrency.limit, accepted },
-    concurrency:
-      sentAt <= episodeAt
-        ? withLowerLimit(concurrency, othersInFlight.now)
-        : afterConcurrencyRefusal(concurrency, { at, othersInFlight: othersInFlight.now }),
+    concurrency: afterConcurrencyRefusal(concurrency, { at, othersInFlight: othersInFlight.now }),
   }
 }
 
