@@ -121,8 +121,8 @@ function resolveRejects(context: EngineContext, resource: Resource, before: stri
 }
 
 /**
- * Resolves the rejects of single reads that fail or answer 404, once no list and no row has named their key since the round began, and
- * drops these reads.
+ * Resolves the rejects of single reads that fail or answer 404, once no list and no row has named their key since the
+ * round began, and drops these reads.
  */
 function resolveUnnamed(context: EngineContext, resource: Resource, roundStartedAt: string): void {
   const { rejects, tasks, stored, dueClock } = context.store

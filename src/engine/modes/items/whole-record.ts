@@ -191,8 +191,8 @@ const NAMED_FOR_MS = WEEK_MS
 /**
  * Handles a 404 for a row of which only the key is known. The row may be published later, as long as anything names it.
  * The first 404 of a key that a list shows or a webhook has named may be wrong: until a second one, the resource is not
- * complete (`isUndecided`). A key that is always read and that no list shows is not offered, as a scope that was never offered
- * (`refused-scope.ts`): nothing waits for it.
+ * complete (`isUndecided`). A key that is always read and that no list shows is not offered, as a scope that was never
+ * offered (`refused-scope.ts`): nothing waits for it.
  */
 function askUnknown(context: EngineContext, work: ItemWork): void {
   const { attempts, deadline } = work.task
