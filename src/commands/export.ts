@@ -86,7 +86,7 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
         context.stdout.write(
           json
             ? jsonLine({ folder, ...summary, duration_ms: durationMs })
-            : `${summaryText(tables ? `What was chosen for ${folder}` : folder, summary, durationMs)}\n`,
+            : `${summaryText(tables ? `The chosen tables in ${folder} have` : `${folder} has`, summary, durationMs)}\n`,
         )
         return EXIT_STATUS.done
       } finally {
@@ -109,6 +109,7 @@ const COLUMNS: readonly TableColumn<TableSummary>[] = [
   { title: 'written', align: 'right', cell: row => wholeNumber(row.files_written) },
 ]
 
+/** @param subject the beginning of the sentence about rows, with its verb */
 function summaryText(subject: string, summary: ExportSummary, durationMs: number): string {
   const sum = (of: (row: TableSummary) => number) => summary.tables.reduce((total, row) => total + of(row), 0)
   const files = sum(row => row.files)
@@ -117,7 +118,7 @@ function summaryText(subject: string, summary: ExportSummary, durationMs: number
   return [
     ...table(COLUMNS, summary.tables),
     '',
-    `${subject} has ${countText(
+    `${subject} ${countText(
       sum(row => row.rows),
       'row',
     )}, ${sizeText(sum(row => row.bytes))} in ${countText(files, 'file')}.`,

@@ -198,7 +198,7 @@ export const REPORT_SECTIONS: readonly SectionPlan[] = [
       {
         sql: unconverted('currency IS NULL'),
         says: count =>
-          `The amounts of ${countText(count, 'open deal')} are not in amount_reporting, since no currency is known of them.`,
+          `The amounts of ${countText(count, 'open deal')} are not in amount_reporting, since their currency is not known.`,
       },
       OWNERS_LEFT,
       OWNERS_UNKNOWN,
