@@ -4,6 +4,7 @@ import { type DescribedColumn, fullMeaning } from '../dictionary/described-table
 import { DICTIONARY } from '../dictionary/dictionary.ts'
 import { REPORT_VIEWS } from '../dictionary/report-tables.ts'
 import { DIVISIONS, type Division, isExported } from '../store/changes/divisions.ts'
+import { columnNames } from '../store/database/existing-tables.ts'
 import { quote } from '../store/database/sql.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { olderWarehouseError } from '../store/file/open.ts'
@@ -87,9 +88,8 @@ export function presentTables(db: Sqlite): readonly ExportTable[] {
  * when no migration does: the views and the tables for reports follow their descriptions.
  */
 export function lacksColumns(db: Sqlite): boolean {
-  const columnsOf = db.prepare<string[], string>('SELECT name FROM pragma_table_info(?)').pluck()
   return ownTables(db).some(({ name, columns }) => {
-    const present = new Set(columnsOf.all(name))
+    const present = columnNames(db, name)
     return columns.some(column => !present.has(column.name))
   })
 }

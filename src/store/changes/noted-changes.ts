@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { SEGMENT_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import { describedTable } from '../../dictionary/dictionary.ts'
 import { isDerived } from '../../dictionary/report-tables.ts'
-import { hasColumn, hasTable } from '../database/existing-tables.ts'
+import { columnNames, tableNames } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare, Sqlite, StoredCell } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
@@ -105,8 +105,11 @@ function installTriggers(
   const columnsOf = (table: string) =>
     describedTable(table)?.columns.flatMap(({ name }) => (isExported(name) ? [name] : [])) ?? []
   // Another program may have made a view, or a table with other columns, under the name of a report table.
-  const isPresent = (table: string) =>
-    hasTable(db, table) && columnsOf(table).every(name => hasColumn(db, table, name))
+  const tables = tableNames(db)
+  const isPresent = (table: string) => {
+    const found = columnNames(db, table)
+    return tables.has(table) && columnsOf(table).every(name => found.has(name))
+  }
   const present = [...DIVISIONS].filter(([table]) => !isDerived(table) || isPresent(table))
   const triggers = present.flatMap(([table, division]) => changeTriggers(table, division, columnsOf(table)))
   db.exec([...triggers, ...viewSourceTriggers(SEGMENT_TABLE.name, COVERAGE_COLUMNS)].join(';\n'))

@@ -1,5 +1,6 @@
 import { errorCode } from '../../base/errors.ts'
 import type { DescribedTable } from '../../dictionary/described-table.ts'
+import { columnNames } from '../database/existing-tables.ts'
 import type { Sqlite, StoredCell } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import { type DataTest, dataTests, type Enforced } from './plan.ts'
@@ -44,10 +45,6 @@ function missingFor({ reads, table, columns }: DataTest, columnsOf: (table: stri
   if (absent !== undefined) return absent
   const column = columns.find(name => !columnsOf(table).has(name))
   return column === undefined ? undefined : `${table}.${column}`
-}
-
-function columnNames(db: Sqlite, table: string): ReadonlySet<string> {
-  return new Set(db.prepare<unknown[], string>('SELECT name FROM pragma_table_info(?)').pluck().all(table))
 }
 
 function resultOf(db: Sqlite, test: DataTest): DataTestResult | SkippedTest {

@@ -14,9 +14,12 @@ export function hasView(db: Sqlite, name: string): boolean {
   return hasObject(db, 'view', name)
 }
 
-export function hasColumn(db: Sqlite, table: string, column: string): boolean {
-  const sql = 'SELECT 1 FROM pragma_table_info(?) WHERE name = ?'
-  return db.prepare(sql).get(table, column) !== undefined
+export const hasColumn = (db: Sqlite, table: string, column: string): boolean =>
+  columnNames(db, table).has(column)
+
+/** The columns of a table or view in their order; none when there is no such table. */
+export function columnNames(db: Sqlite, table: string): ReadonlySet<string> {
+  return new Set(db.prepare<unknown[], string>('SELECT name FROM pragma_table_info(?)').pluck().all(table))
 }
 
 /** The names of all tables, without views. */

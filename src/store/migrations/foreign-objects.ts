@@ -3,7 +3,7 @@ import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
 import { readInstalled } from '../../base/installation.ts'
 import { readCrmTableStates, tableNamesOf } from '../crm/table-state.ts'
 import { openReader } from '../database/connections.ts'
-import { hasTable, tableNames } from '../database/existing-tables.ts'
+import { columnNames, hasTable, tableNames } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import { openSqlite } from '../database/sqlite.ts'
 import { databaseError } from '../database/sqlite-errors.ts'
@@ -190,8 +190,7 @@ function hasWord(sql: string, word: string): boolean {
 export function deadObjectErrors(db: Sqlite, file: string): StopError[] {
   const tables = new Set(foreignObjects(db).map(({ table }) => table))
   const found = [...tables].flatMap(table => {
-    const columns = db.pragma(`table_info(${quote(table)})`) as { name: string }[]
-    const values = columns.map(({ name }) => `${quote(name)} = ${quote(name)}`).join(', ')
+    const values = [...columnNames(db, table)].map(name => `${quote(name)} = ${quote(name)}`).join(', ')
     const writes = [
       `INSERT INTO ${quote(table)} DEFAULT VALUES`,
       `UPDATE ${quote(table)} SET ${values}`,

@@ -61,14 +61,15 @@ export function calendarDays(
     // Where clocks that are set back show a minute twice, work begins at the first and ends at the last of them.
     const workFrom = Math.min(...instantsOf(rules.workFrom, bounds, minuteOf))
     const workTo = Math.max(...instantsOf(rules.workTo, bounds, minuteOf))
-    days.push({
-      ...day,
-      utc_from: isoInstant(from),
-      utc_to: isoInstant(to),
-      work_from: day.is_workday === 1 ? isoInstant(workFrom) : null,
-      work_to: day.is_workday === 1 ? isoInstant(workTo) : null,
-      work_hours_before: worked / HOUR_MS,
-    })
+    days.push(
+      Object.assign(day, {
+        utc_from: days.at(-1)?.utc_to ?? isoInstant(from),
+        utc_to: isoInstant(to),
+        work_from: day.is_workday === 1 ? isoInstant(workFrom) : null,
+        work_to: day.is_workday === 1 ? isoInstant(workTo) : null,
+        work_hours_before: worked / HOUR_MS,
+      }),
+    )
     worked += day.is_workday * (workTo - workFrom)
     from = to
   }

@@ -8,7 +8,7 @@ import {
 } from '../../dictionary/described-table.ts'
 import { DERIVED_TABLES, FACT_VIEWS, REPORT_VIEWS } from '../../dictionary/report-tables.ts'
 import { DEAL_VERSIONS } from '../../dictionary/version-tables.ts'
-import { hasColumn, hasTable, renameTable } from '../database/existing-tables.ts'
+import { columnNames, hasTable, renameTable } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { createMeta, META } from '../sync/meta.ts'
@@ -172,9 +172,9 @@ function replaceTable(db: Sqlite, name: string, sql: string): void {
   if (wasThere) renameTable(db, name, before)
   db.exec(sql)
   if (!wasThere) return
-  const columns = db.prepare<unknown[], string>('SELECT name FROM pragma_table_info(?)').pluck().all(name)
-  const common = columns
-    .filter(column => hasColumn(db, before, column))
+  const known = columnNames(db, before)
+  const common = [...columnNames(db, name)]
+    .filter(column => known.has(column))
     .map(quote)
     .join(', ')
   if (common !== '')

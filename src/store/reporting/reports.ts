@@ -375,18 +375,18 @@ function factsOf(
 }
 
 /** Replaces the rows of a derived table if they differ. */
-function replaceRows(prepare: Prepare, table: string, rows: readonly object[]): void {
-  const columns = prepare<string>('SELECT name FROM pragma_table_info(?)').pluck().all(table)
-  const cells = rows.map(row => {
-    const known = new Map(Object.entries(row))
-    return columns.map(column => known.get(column) ?? null)
-  })
+function replaceRows<Row extends object>(prepare: Prepare, table: string, rows: readonly Row[]): void {
+  const columns = prepare<keyof Row & string>('SELECT name FROM pragma_table_info(?)').pluck().all(table)
   const order = columns.map(quote).join(', ')
   const before = prepare<unknown[]>(`SELECT ${order} FROM ${quote(table)} ORDER BY 1`)
     .raw()
     .all()
-  const sorted = cells.toSorted(([one], [other]) => (String(one) < String(other) ? -1 : 1))
-  if (JSON.stringify(before) === JSON.stringify(sorted)) return
+  const sorted = rows
+    .map(row => columns.map(column => row[column] ?? null))
+    .toSorted(([one], [other]) => (String(one) < String(other) ? -1 : 1))
+  const isSame = (row: readonly unknown[], at: number) =>
+    row.every((cell, index) => cell === before[at]?.[index])
+  if (sorted.length === before.length && sorted.every(isSame)) return
   prepare(`DELETE FROM ${quote(table)}`).run()
   const insert = prepare(
     `INSERT INTO ${quote(table)} (${order}) VALUES (${columns.map(() => '?').join(', ')})`,

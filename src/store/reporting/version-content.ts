@@ -1,4 +1,4 @@
-import { hasColumn } from '../database/existing-tables.ts'
+import { columnNames } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 
@@ -34,7 +34,10 @@ const VERSION_CONTENT: readonly VersionContent[] = [
 
 /** The tables of versions that the file has with these columns: a foreign table may have the same name. */
 export const versionContents = (db: Sqlite): readonly VersionContent[] =>
-  VERSION_CONTENT.filter(({ table, content }) => content.every(column => hasColumn(db, table, column)))
+  VERSION_CONTENT.filter(({ table, content }) => {
+    const found = columnNames(db, table)
+    return content.every(column => found.has(column))
+  })
 
 /** SQL that empties the content of the versions of the row `@scope`, `@key`. */
 export const blankVersions = ({ table, key, scope, content }: VersionContent): string =>
