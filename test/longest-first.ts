@@ -5,8 +5,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * files that take a quarter of a minute or more, the longest first: begun last, they would be all that is left to wait for.
  */
 const FIRST = [
-  'test/cli/init',
-  'test/questions/questions',
   'test/migrations/lower-case-ids',
   'test/documents/source-page',
   'test/simulation/',

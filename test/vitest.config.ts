@@ -31,5 +31,7 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 1,
     // One import of the program for all files of a worker. No test changes what others see for longer than it runs.
     isolate: false,
+    // Young objects are then collected a quarter as often.
+    execArgv: ['--max-semi-space-size=64'],
   },
 })
