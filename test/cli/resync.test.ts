@@ -3,6 +3,7 @@ import { systemClock } from '../../src/base/clock.ts'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { openStore } from '../../src/store/store.ts'
+import { share } from '../support/effort.ts'
 import { parley, startParley } from './parley.ts'
 import { placeFor, silentApi, workspace } from './workspace.ts'
 
@@ -26,12 +27,14 @@ function contents(file: string): Record<string, unknown[]> {
 const BODY = '/v2/messages/{messageId}'
 const TRANSCRIPT = '/v1/meetings/{meetingId}/transcript'
 
-test.concurrent.for([
-  ['message_bodies', BODY, 'Marked message_bodies to be read again'],
+const MARKED = [
   ['messages', BODY, 'Marked messages with message_bodies to be read again'],
+  ['message_bodies', BODY, 'Marked message_bodies to be read again'],
   ['transcripts', TRANSCRIPT, 'Marked transcripts to be read again'],
   ['meetings', TRANSCRIPT, 'Marked meetings with transcripts and playbook_results to be read'],
-] as const)(
+] as const
+
+test.concurrent.for(share(MARKED))(
   'after resync %s the next backfill reads everything again, and no row is lost or written',
   async ([resource, route, says], context) => {
     const simulator = await workspace(context)
