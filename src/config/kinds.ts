@@ -189,7 +189,7 @@ export const publishTarget: SettingKind<string> = {
     if (!/^[a-z][a-z\d+.-]*:/i.test(value)) return folder.read(value, within)
     return BUCKET.test(value) ? value : undefined
   }),
-  fault: value => formerTargetFault(String(value)),
+  fault: value => (typeof value === 'string' ? formerTargetFault(value) : undefined),
 }
 
 /**

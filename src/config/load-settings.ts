@@ -454,7 +454,7 @@ function resolveSettings(
 function sourceText(candidate: Candidate | undefined): string {
   if (candidate === undefined) return 'default'
   const { value, source, by, isInFile } = candidate
-  return isInFile && by !== 'credential' ? `${value} (${source})` : source
+  return isInFile && by !== 'credential' && typeof value === 'string' ? `${value} (${source})` : source
 }
 
 function keySourceIn(layers: readonly Layer[]): SettingSource {

@@ -6,7 +6,14 @@ import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
 import type { User } from '../../src/config/file-access.ts'
 import type { HookTarget } from '../../src/config/kinds.ts'
 import { loadSettings, type SettingFlags } from '../../src/config/load-settings.ts'
-import { fileKey, HOOK_VARIABLES, SECRETS, type SettingKey, settingNamed } from '../../src/config/settings.ts'
+import {
+  fileKey,
+  HOOK_VARIABLES,
+  SECRETS,
+  SETTING_LIST,
+  type SettingKey,
+  settingNamed,
+} from '../../src/config/settings.ts'
 import { giveToNobody } from '../store/other-user.ts'
 
 const API = {
@@ -438,6 +445,14 @@ describe('wrong settings', () => {
       const [section, name] = fileKey(key).split('.')
       file('config/parley.toml', `[${section}]\n${name} = ""`)
       expect(refused({})).toBe(`Invalid settings: ${named} in config/parley.toml: ${expected}`)
+    },
+  )
+
+  test.each([...SETTING_LIST.map(([key]) => key), ...SECRETS.map(([key]) => fileKey(key))])(
+    'a table is no value of %s',
+    key => {
+      file('config/parley.toml', `${key} = { x = "1" }`)
+      expect(complaint(() => loadForApi({ env: API }))).toContain(key)
     },
   )
 
