@@ -1,6 +1,6 @@
-import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
@@ -48,6 +48,18 @@ test('a database that is moved away takes no further commit, and is complete wit
   expect(db.prepare("SELECT value FROM sync_meta WHERE key = 'x'").pluck().get()).toBe('committed')
   expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
   db.close()
+})
+
+test('a database whose folder the system no longer lets through says so, and is closed without an error', async () => {
+  const { store, folder, pass } = await written()
+  const aside = `${folder}-aside`
+  renameSync(folder, aside)
+  onTestFinished(() => rmSync(aside, { recursive: true }))
+  // As without permission for a folder of the path, which root always has.
+  symlinkSync(folder, folder)
+  pass(1000)
+  expect(await write(store)).toMatchObject({ code: 'database-unavailable' })
+  store.close()
 })
 
 test('a rebuild of a database that is moved away ends, and rebuilds nothing', async () => {

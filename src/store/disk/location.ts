@@ -119,7 +119,14 @@ export function watchFile(file: string, { elapsed }: Pick<Clock, 'elapsed'>) {
   const isMoved = () => !isSameFile(opened, identityOf(file))
   let checkedAt = elapsed()
   return {
-    isMoved,
+    /** True as well when this process may no longer search a folder of the path: it then leads to no file. */
+    isMoved() {
+      try {
+        return isMoved()
+      } catch {
+        return true
+      }
+    },
     /** Checks at most once a second. @throws StopError (73) when the path names another file or none */
     requireUnmoved() {
       if (elapsed() - checkedAt < CHECK_INTERVAL_MS) return
