@@ -291,3 +291,44 @@ test('a session goes on with what an earlier one has closed, after one request f
   ])
   expect([api.asked('/v1/settings/integrations').length, api.asked('/v1/members').length]).toEqual([1, 1])
 })
+
+test('a process that stood still is not late before it has had time to read', async () => {
+  const api = await startScriptedApi()
+  const trial = await startTrial(api)
+  let [answers, looks] = [0, 0]
+  let isHanging = false
+  api.on('/v2/activities', () => {
+    if (isHanging) return new Promise<ScriptedAnswer>(resolve => api.atEnd(() => resolve(v2Page([]))))
+    answers += 1
+    return v2Page([])
+  })
+  const { transaction } = trial.store
+  const aside: typeof transaction.aside = work => {
+    looks += 1
+    return transaction.aside(work)
+  }
+  const store: Trial['store'] = {
+    ...trial.store,
+    transaction: Object.assign(transaction.bind(null), transaction, { aside }),
+  }
+  const state = () => stateOf(trial, 'activities')
+  const next = (count: () => number) => {
+    const before = count()
+    return until(count, now => now > before)
+  }
+  await startWork(api, { ...trial, store }, { resources: ['activities'], since: null })
+  await until(state, found => found === 'ok')
+  for (let minutes = 0; minutes < 12; minutes += 1) {
+    trial.passTime(MINUTE)
+    await next(() => answers)
+  }
+  isHanging = true
+  trial.passTime(5 * MINUTE)
+  for (let times = 0; times < 3; times += 1) await next(() => looks)
+  expect(state()).toBe('ok')
+  for (let minutes = 0; minutes < 12; minutes += 1) {
+    trial.passTime(MINUTE - 1000)
+    await next(() => looks)
+  }
+  expect(await until(state, found => found === 'failing')).toBe('failing')
+})

@@ -35,7 +35,8 @@ export interface EngineContext {
   /** The resources that were last logged as not read on schedule (due/lateness.ts). */
   late: Set<ResourceName>
   /**
-   * By resource: until when it does not count as late after an outage, in server-clock ms; Infinity during the outage.
+   * By resource: until when it does not count as late after an outage or after this process stood still, in ms of
+   * `clock.elapsed()`; Infinity during the outage.
    */
   excusedUntil: Map<ResourceName, number>
   urgent: Urgent

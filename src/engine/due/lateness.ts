@@ -34,6 +34,9 @@ export interface Lateness {
 /** A delay of up to this long is never reported, however short the interval: the machine may be busy. */
 const LEAST_GRACE_MS = MINUTE_MS
 
+/** Once the API is back, or this process goes on, lists have this time to be read before they count as late. */
+export const CATCHING_UP_MS = 10 * MINUTE_MS
+
 /** Pure. @param longestMs how far ahead the next due time may lie */
 export function latenessAt(
   lists: readonly ListSchedule[],
@@ -104,9 +107,20 @@ function latenessError({ feed, reason, listedAt }: Lateness): ResourceError {
   })
 }
 
-/** Takes over the late resources of an earlier session, which has reported them. */
-export function adoptLateness({ store, late }: EngineContext, resources: readonly Resource[]): void {
+/** Takes over the late resources of an earlier session, which has reported them. Between sessions none becomes late. */
+export function adoptLateness(context: EngineContext, resources: readonly Resource[]): void {
+  const { store, late } = context
   for (const { name } of resources) if (isNotedLate(store.state.get(name))) late.add(name)
+  excuseLateness(context, resources)
+}
+
+/** Gives the lists time to be read, since this process has not read them for a while. */
+export function excuseLateness(
+  { clock, excusedUntil }: EngineContext,
+  resources: readonly Pick<Resource, 'name'>[],
+): void {
+  const until = clock.elapsed() + CATCHING_UP_MS
+  for (const { name } of resources) excusedUntil.set(name, Math.max(until, excusedUntil.get(name) ?? until))
 }
 
 /**
@@ -120,7 +134,7 @@ export function noteLateness(context: EngineContext, resources: readonly Resourc
     const isOtherFailure = noted.failingSince !== null && !isNotedLate(noted)
     if (noted.firstCompleteAt === null || isOtherFailure) continue
     const error = latenessOf(context, resource)
-    const isExcused = (context.excusedUntil.get(resource.name) ?? 0) > context.server.now()
+    const isExcused = (context.excusedUntil.get(resource.name) ?? 0) > context.clock.elapsed()
     if (error && !isExcused) noteLate(context, noted, error)
     else if (!error) noteOnSchedule(context, noted)
   }

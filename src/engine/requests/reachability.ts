@@ -35,7 +35,7 @@ import {
   withoutWait,
 } from '../../api/reach.ts'
 import type { ApiRequest } from '../../api/request.ts'
-import { type Clock, isoInstant, MINUTE_MS } from '../../base/clock.ts'
+import { type Clock, isoInstant } from '../../base/clock.ts'
 import type { StopError } from '../../base/errors.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import {
@@ -48,6 +48,7 @@ import {
   ROUTE_GATE,
 } from '../../store/sync/gates.ts'
 import type { EngineContext } from '../context/context.ts'
+import { CATCHING_UP_MS } from '../due/lateness.ts'
 import { logOwnLimits, logPauseChange, logReachChange, type NotedPause, type PauseKind } from './reach-log.ts'
 
 export type Reachability = ReturnType<typeof createReachability>
@@ -70,7 +71,7 @@ export interface Asked {
 export type GovernorPause = Pick<GovernorState, 'pausedUntil' | 'pauseReason'>
 
 export interface ReachabilityDeps {
-  context: Pick<EngineContext, 'clock' | 'log' | 'store' | 'backoffs' | 'server' | 'excusedUntil'>
+  context: Pick<EngineContext, 'clock' | 'log' | 'store' | 'backoffs' | 'excusedUntil'>
   /** For error messages. */
   access: ApiAccess
   resources: readonly ResourceName[]
@@ -90,9 +91,6 @@ const PAUSE_REASONS: Readonly<Record<PauseKind, string>> = {
   'day-used-up': 'api.max_requests_per_day is reached',
 }
 
-/** Once the API is back, its lists have this time to be read before they count as late. */
-const CATCHING_UP_MS = 10 * MINUTE_MS
-
 const THROTTLED = { kind: 'asked-to-wait', reason: PAUSE_REASONS['asked-to-wait'] } as const
 
 /** Holds the state of `api/reach.ts`: updates it with every outcome and records changes in the log and the database. */
@@ -105,7 +103,7 @@ export function createReachability({
   before,
   random,
 }: ReachabilityDeps) {
-  const { clock, log, store, backoffs, server, excusedUntil } = context
+  const { clock, log, store, backoffs, excusedUntil } = context
   let reach = startReach({ ...options, resting: restingBefore(before, clock) }, clock.elapsed())
   let lastFailure = ''
   /** Whether all responses since the last answer had a form that is not the API's. */
@@ -195,7 +193,7 @@ export function createReachability({
   const storeGates = (closed: readonly Gate[]) => {
     // Each request calls this, and hundreds of CRM objects may be closed, so unchanged gates are skipped first.
     if (closed.length === seen?.length && closed.every((gate, index) => gate === seen?.[index])) return
-    for (const name of withoutApi(seen ?? [])) excusedUntil.set(name, server.now() + CATCHING_UP_MS)
+    for (const name of withoutApi(seen ?? [])) excusedUntil.set(name, clock.elapsed() + CATCHING_UP_MS)
     for (const name of withoutApi(closed)) excusedUntil.set(name, Number.POSITIVE_INFINITY)
     seen = closed
     const rows = JSON.stringify(closed)

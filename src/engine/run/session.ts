@@ -9,7 +9,7 @@ import { scaled, WEEK_MS } from '../context/intervals.ts'
 import type { Job, Lane } from '../context/job.ts'
 import { byTime } from '../due/by-time.ts'
 import { backlogNow, nextDueMs } from '../due/due.ts'
-import { adoptLateness, noteLateness } from '../due/lateness.ts'
+import { adoptLateness, excuseLateness, noteLateness } from '../due/lateness.ts'
 import { wantList } from '../due/wants.ts'
 import { sweepTexts } from '../modes/items/text-sweep.ts'
 import { noProgress, type SchedulerProgress, trafficOf } from '../requests/request-counts.ts'
@@ -121,6 +121,11 @@ export function createSession(deps: SessionDeps) {
     if (hasEnded) await store.transaction(() => undefined)
   }
 
+  const reviewAfter = (lateMs: number) => {
+    if (lateMs > STOOD_STILL_MS) excuseLateness(context, resources)
+    return review()
+  }
+
   const prepare = () => {
     processRequests(context)
     for (const { name } of resources) adoptRound(context, name)
@@ -159,7 +164,9 @@ export function createSession(deps: SessionDeps) {
       let stopped: unknown
       const ended = new AbortController()
       const recording = recordMinutes(deps, () => trafficOf(running.progress, context), ended.signal)
-      const watching = watchSchedule(context, review, ended.signal).catch(error => scheduler?.stop(error))
+      const watching = watchSchedule(context, reviewAfter, ended.signal).catch(error =>
+        scheduler?.stop(error),
+      )
       try {
         await running.run()
       } catch (error) {
@@ -187,17 +194,21 @@ const QUIET_LOOKS = 5
 /** A check reads the state of every list, so it must not run more often. */
 const LEAST_LOOK_MS = 200
 
+/** A process that wakes so much too late was stopped, or its machine slept. */
+const STOOD_STILL_MS = MINUTE_MS
+
 /** Reviews the runs and the schedule at intervals, even while there are no jobs. */
 async function watchSchedule(
   { clock, options }: EngineContext,
-  review: () => Promise<void>,
+  reviewAfter: (lateMs: number) => Promise<void>,
   until: AbortSignal,
 ): Promise<void> {
   const everyMs = Math.max(scaled(LOOK_MS, options), LEAST_LOOK_MS)
   for (;;) {
-    await clock.sleep(untilNext(everyMs, clock.now()), until)
+    const [from, waitMs] = [clock.now(), untilNext(everyMs, clock.now())]
+    await clock.sleep(waitMs, until)
     if (until.aborted) return
-    await review()
+    await reviewAfter(clock.now() - from - waitMs)
   }
 }
 
