@@ -13,11 +13,8 @@ replies AS (
     row_number() OVER (PARTITION BY m.id ORDER BY q.work_hours NULLS LAST) AS place
   FROM parameters
   JOIN period_days p USING (period)
-  JOIN conversations a ON a.kind = 'mail' AND a.day = p.day
-  JOIN mail_questions q ON q.answered_mail_id = a.conversation_id AND q.side = 'theirs' AND q.is_counted
-    AND coalesce(q.contact_id, q.company_id) IS NOT NULL
-  JOIN people s ON s.person_id = a.person_id
-  LEFT JOIN live_members m ON m.id = s.member_id
+  JOIN mail_questions q ON q.answered_day = p.day AND q.is_customer AND q.is_counted
+  LEFT JOIN live_members m ON m.id = q.answered_member_id
 )
 SELECT member, count(*) AS replies,
   round(avg(CASE WHEN 2 * place BETWEEN timed AND timed + 2 THEN hours END), 1) AS median_hours,

@@ -8,17 +8,17 @@
 -- customers-waiting.sql.
 WITH parameters AS (SELECT 'last 12 months' AS period),
 answers AS (
-  SELECT p.month, a.side, q.hours, q.work_hours, count(*) OVER (PARTITION BY p.month, a.side) AS answers,
-    row_number() OVER (PARTITION BY p.month, a.side ORDER BY q.hours) AS place,
-    row_number() OVER (PARTITION BY p.month, a.side ORDER BY q.work_hours) AS work_place
+  SELECT p.month, CASE q.side WHEN 'ours' THEN 'theirs' ELSE 'ours' END AS answered_by, q.hours, q.work_hours,
+    count(*) OVER (PARTITION BY p.month, q.side) AS answers,
+    row_number() OVER (PARTITION BY p.month, q.side ORDER BY q.hours) AS place,
+    row_number() OVER (PARTITION BY p.month, q.side ORDER BY q.work_hours) AS work_place
   FROM parameters
   JOIN period_days p USING (period)
-  JOIN conversations a ON a.kind = 'mail' AND a.day = p.day
-  JOIN mail_questions q ON q.answered_mail_id = a.conversation_id AND q.is_counted
+  JOIN mail_questions q ON q.answered_day = p.day AND q.is_counted
 )
-SELECT month, side AS answered_by, answers,
+SELECT month, answered_by, answers,
   round(avg(CASE WHEN 2 * place BETWEEN answers AND answers + 2 THEN hours END), 1) AS median_hours,
   round(avg(CASE WHEN 2 * work_place BETWEEN answers AND answers + 2 THEN work_hours END), 1) AS median_work_hours
 FROM answers
-GROUP BY month, side, answers
-ORDER BY month, side;
+GROUP BY month, answered_by, answers
+ORDER BY month, answered_by;

@@ -7,15 +7,16 @@
 -- While it waits, answered_at is NULL, and the hours count until the instant up to which the warehouse is complete.
 WITH parameters AS (SELECT '' AS thread),
 chosen AS (
-  SELECT CASE WHEN p.thread = '' THEN m.thread_id ELSE p.thread END AS thread_id
+  SELECT coalesce(nullif(p.thread, ''), m.thread_id) AS thread_id
   FROM parameters p
-  CROSS JOIN (SELECT thread_id FROM live_messages WHERE thread_id IS NOT NULL
-    ORDER BY received_at DESC NULLS LAST, thread_id LIMIT 1) m
+  CROSS JOIN live_messages m
+  WHERE m.thread_id IS NOT NULL
+  ORDER BY m.received_at DESC NULLS LAST, m.thread_id
+  LIMIT 1
 )
 SELECT q.asked_at, q.side AS asked_by, q.person_id AS address, q.last_asked_at, q.answered_at, q.hours, q.work_hours,
-  m.subject
+  q.subject
 FROM chosen
 JOIN conversation_threads t USING (thread_id)
-JOIN live_messages m ON m.header_message_id = t.conversation_id
-JOIN mail_questions q ON q.asked_mail_id = m.header_message_id
+JOIN mail_questions q ON q.asked_mail_id = t.conversation_id
 ORDER BY q.asked_at, q.asked_mail_id;

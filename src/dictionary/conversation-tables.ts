@@ -604,12 +604,27 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       answered_at: column('timestamp', 'When it was answered.', INSTANT, {
         nullMeaning: 'It waits for an answer.',
       }),
+      answered_day: day('Local day of the answer.', 'It waits for an answer.'),
+      answered_member_id: member(
+        'Member who answered.',
+        'It waits, or no member has the address, or had it.',
+      ),
       day: day('Local day on which it was asked.', NO_TIME),
+      subject: text('Subject of the first e-mail.', 'First call', {
+        isContent: true,
+        nullMeaning: 'It has none.',
+      }),
       person_id: person('Who asked (`people.person_id`).'),
       name: personName('Name of the person.'),
       contact_id: contact('The contact, as in `parties`.', 'The person is no contact.'),
       company_id: company('Company of the person, as in `parties`.', 'It is not known.'),
+      company: text('Name of the company.', 'Example Ltd', {
+        nullMeaning: 'It is not known.',
+      }),
       side: text('Side of who asked: `ours` or `theirs`.', 'theirs', { values: ['ours', 'theirs'] }),
+      is_customer: flag(
+        '1 for a person of theirs who is a contact of the CRM or belongs to one of its companies.',
+      ),
       hours: column(
         'real',
         'From the e-mail to the answer, or while it waits to the instant up to which the warehouse is complete.',

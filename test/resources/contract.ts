@@ -134,7 +134,7 @@ export const REPORT_TABLES: Readonly<Record<string, string>> = {
   playbook_answers:
     'meeting_id playbook_result_id answer_id playbook question answer answer_number day person_id member_id',
   mail_questions:
-    'asked_mail_id thread_id asked_at last_asked_at answered_mail_id answered_at day person_id name contact_id company_id side hours work_hours is_counted',
+    'asked_mail_id thread_id asked_at last_asked_at answered_mail_id answered_at answered_day answered_member_id day subject person_id name contact_id company_id company side is_customer hours work_hours is_counted',
   report_settings: 'name value is_guessed why',
   report_settings_changes: 'name changed_at old_value new_value why',
   member_versions: 'member_id from_at to_at name email is_member',

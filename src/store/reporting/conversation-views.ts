@@ -38,13 +38,18 @@ export const CONVERSATION_VIEW_SQL = {
 SELECT r.object, r.record_id, c.kind, c.conversation_id, c.day, ${HOW_NAME} AS how
 FROM _record_conversations p JOIN record_activity r ON r._id = p.record JOIN conversations c ON c._id = p.conversation`,
   conversation_threads: `
-SELECT DISTINCT k.mail_id AS conversation_id, k.thread_id FROM message_copies k
-WHERE k._deleted_at IS NULL AND k.mail_id IS NOT NULL AND k.thread_id <> ''`,
+SELECT k.mail_id AS conversation_id, k.thread_id FROM message_copies k
+WHERE k._deleted_at IS NULL AND k.mail_id IS NOT NULL AND k.thread_id <> '' AND NOT EXISTS (SELECT 1 FROM message_copies e
+  WHERE e.mail_id = k.mail_id AND e.thread_id = k.thread_id AND e._deleted_at IS NULL AND e.id < k.id)`,
   mail_questions: `
 SELECT a.conversation_id AS asked_mail_id,
   CAST((SELECT m.thread_id FROM messages m WHERE m.header_message_id = a.conversation_id) AS TEXT) AS thread_id,
   a.happened_at AS asked_at, l.happened_at AS last_asked_at,
-  r.conversation_id AS answered_mail_id, r.happened_at AS answered_at, a.day, a.person_id, h.name, t.contact_id, t.company_id, a.side,
+  r.conversation_id AS answered_mail_id, r.happened_at AS answered_at, r.day AS answered_day,
+  CAST((SELECT w.member_id FROM people w WHERE w.person_id = r.person_id) AS TEXT) AS answered_member_id,
+  a.day, a.title AS subject, a.person_id, h.name, t.contact_id, t.company_id,
+  CAST((SELECT c.company FROM companies c WHERE c.company_id = t.company_id) AS TEXT) AS company, a.side,
+  CAST(CASE WHEN a.side = 'theirs' AND coalesce(t.contact_id, t.company_id) IS NOT NULL THEN 1 ELSE 0 END AS INTEGER) AS is_customer,
   CAST(round(max(0, julianday(coalesce(r.happened_at, ${AS_OF})) - julianday(a.happened_at)) * 24, 4) AS REAL) AS hours,
   CAST(round(coalesce(q.work_hours, max(0, ${workHoursTo(AS_OF)} - ${workHoursTo('a.happened_at')})), 4) AS REAL) AS work_hours,
   CAST(q.is_counted AS INTEGER) AS is_counted
