@@ -53,6 +53,11 @@ const pipelineList = (kind: string, without: string, example: string) => ({
   example,
 })
 
+/** The API does not say how the product words a missing answer. */
+export const NO_ANSWERS: readonly string[] = [
+  ...['-', 'n/a', 'unknown', 'not discussed', 'not mentioned', 'not answered', '言及なし', '不明'],
+]
+
 export const REPORTING_SETTINGS = {
   'reporting.time_zone': {
     kind: kinds.timeZone,
@@ -111,6 +116,12 @@ export const REPORTING_SETTINGS = {
     description:
       'An e-mail that is answered after more days takes up an old conversation: it is in `mail_questions`, and not counted as a reply.',
     example: '14',
+  },
+  'reporting.no_answers': {
+    kind: kinds.textList('answers'),
+    without: 'a list in English and Japanese',
+    description: `Answers to questions of playbooks that say nothing, without full stops: \`playbook_answers.state\` is \`unanswered\`. A to Z may be capital or small. Without it: ${NO_ANSWERS.join(', ')}. “None” may be an answer, such as to a question about competitors. In the environment, separate them with commas.`,
+    example: '["-", "n/a", "not discussed", "keine Angabe"]',
   },
   'reporting.internal_domains': {
     kind: kinds.domainList,

@@ -561,19 +561,40 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
   reportView(
     {
       name: 'playbook_answers',
-      about: 'One answer to one question of a playbook for one live meeting.',
+      about:
+        'One question of a playbook for one live meeting that can be read, with its answer, if there is one. A question that a result leaves out is in it if the result is newer than the last change of the playbook.',
     },
     {
       meeting_id: text('The meeting.', 'mtg_1', { refersTo: ['meetings.id'] }),
       playbook_result_id: text('The result.', 'res_1', { isKey: true, refersTo: ['playbook_results.id'] }),
-      answer_id: text('The answer.', 'ans_1', { isKey: true, refersTo: ['talk_point_results.id'] }),
-      playbook: text('Name of the playbook.', 'Qualification', { nullMeaning: 'It is not known.' }),
-      question: text('The question.', 'What budget is available?', { nullMeaning: 'The API sent none.' }),
+      answer_id: text('The answer; the question, where the result leaves it out.', 'ans_1', {
+        isKey: true,
+        refersTo: ['talk_point_results.id', 'playbook_talk_points.id'],
+      }),
+      playbook: text(
+        'Name of the playbook, as it is called now if the playbook is still there.',
+        'Qualification',
+        {
+          nullMeaning: 'It is not known.',
+        },
+      ),
+      question: text(
+        'The question, in its present words if the playbook still asks it.',
+        'What budget is available?',
+        {
+          nullMeaning: 'The API sent none.',
+        },
+      ),
       answer: text('The answer.', '120000', { isContent: true, nullMeaning: 'The API sent none.' }),
       answer_number: column('real', 'The answer where it is a number alone.', '120000', {
         unit: 'not stated',
         nullMeaning: 'It is no number.',
       }),
+      state: text(
+        '`answered`; `unanswered`: the answer is blank, or one of `reporting.no_answers`; `missing`: the result leaves the question out.',
+        'answered',
+        { values: ['answered', 'unanswered', 'missing'] },
+      ),
       day: day('Local day of the meeting.', NO_TIME),
       person_id: person('Owner of the meeting.', { nullMeaning: 'It is not known.' }),
       member_id: member('The owner, if a member.'),

@@ -21,6 +21,8 @@ const NO_ADDRESSES: readonly SettingKey[] = [
   'http.nudge_secret',
   'publish.s3_secret_access_key',
   'publish.s3_session_token',
+  // Only compared with answers.
+  'reporting.no_answers',
   // Only written into the published metadata, for readers.
   'publish.location',
 ]

@@ -360,3 +360,38 @@ test('an answer of a playbook is a number where it is one alone', async () => {
     store.column('SELECT answer_number FROM playbook_answers ORDER BY length(answer_id), answer_id'),
   ).toEqual([...[120000, 12.5, -5, -0.5], ...answers.slice(4).map(() => null)])
 })
+
+test.each([
+  ['by default', {}, ['answered', 'answered', 'unanswered', 'unanswered', 'unanswered', 'missing']],
+  [
+    'by the settings',
+    { PARLEY_REPORTING_NO_ANSWERS: 'None, keine angabe' },
+    ['unanswered', 'unanswered', 'answered', 'unanswered', 'answered', 'missing'],
+  ],
+])('a question of a playbook is answered, unanswered or missing in a result, %s', async (_, env, states) => {
+  const { store, update } = workspace(env)
+  const answers = ['None', ' Keine Angabe.', 'Not discussed.', null, '不明。']
+  const questions = [...answers.keys(), answers.length].map(index => ({ id: `q${index}`, question: 'Why?' }))
+  putMeeting(store, 'm', 'open', {})
+  store.put('playbooks', [{ id: 'p', name: 'New name', updated_at: AT, talk_points: questions }], {
+    requested: 'p',
+  })
+  store.put(
+    'playbook_results',
+    [
+      {
+        ...{ id: 'r', meeting_id: 'm', playbook_id: 'p', playbook_name: 'Old name', created_at: NOW },
+        talk_point_results: answers.map((answer, index) => ({
+          ...{ id: `a${index}`, talk_point_id: `q${index}`, question: 'Old words?', answer },
+        })),
+      },
+    ],
+    { requested: 'm' },
+  )
+  putMeeting(store, 'm', 'open', {})
+  await update()
+  expect(store.column('SELECT state FROM playbook_answers ORDER BY answer_id')).toEqual(states)
+  expect(store.all('SELECT DISTINCT playbook, question FROM playbook_answers')).toEqual([
+    { playbook: 'New name', question: 'Why?' },
+  ])
+})

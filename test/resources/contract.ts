@@ -132,7 +132,7 @@ export const REPORT_TABLES: Readonly<Record<string, string>> = {
   promises:
     'meeting_id action_item_id promise day due_day is_completed is_overdue person_id owner member_id owner_state',
   playbook_answers:
-    'meeting_id playbook_result_id answer_id playbook question answer answer_number day person_id member_id',
+    'meeting_id playbook_result_id answer_id playbook question answer answer_number state day person_id member_id',
   mail_questions:
     'asked_mail_id thread_id asked_at last_asked_at answered_mail_id answered_at answered_day answered_member_id day subject person_id name contact_id company_id company side is_customer hours work_hours is_counted',
   report_settings: 'name value is_guessed why',

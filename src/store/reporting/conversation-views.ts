@@ -33,6 +33,15 @@ const WITHOUT_SIGN = "iif(a.answer GLOB '-*', substr(a.answer, 2), a.answer)"
 const NUMBER_IN_ANSWER = `CASE WHEN ${WITHOUT_SIGN} GLOB '[0-9]*' AND ${WITHOUT_SIGN} NOT GLOB '*[^0-9.]*'
     AND a.answer NOT GLOB '*.*.*' THEN a.answer END`
 
+/** SQL for an answer as it is compared with those that say nothing; NULL counts as none. */
+const ANSWER_WORDS = "coalesce(replace(replace(lower(trim(a.answer)), '.', ''), '。', ''), '')"
+
+const NO_ANSWERS =
+  "SELECT lower(value) FROM json_each((SELECT value FROM report_settings WHERE name = 'reporting.no_answers'))"
+
+const PLAYBOOK_RESULTS = `FROM playbook_results r JOIN conversations c ON c.kind = 'meeting' AND c.conversation_id = r.meeting_id
+LEFT JOIN people p ON p.person_id = c.person_id LEFT JOIN playbooks b ON b.id = r.playbook_id AND b._deleted_at IS NULL`
+
 export const CONVERSATION_VIEW_SQL = {
   record_conversations: `
 SELECT r.object, r.record_id, c.kind, c.conversation_id, c.day, ${HOW_NAME} AS how
@@ -86,11 +95,16 @@ FROM conversations c JOIN meeting_action_items i ON c.kind = 'meeting' AND i.mee
 LEFT JOIN people p ON p.person_id = c.person_id
 WHERE c.is_readable = 1`,
   playbook_answers: `
-SELECT r.meeting_id, r.id AS playbook_result_id, a.id AS answer_id, r.playbook_name AS playbook, a.question, a.answer,
-  ${finiteReal(NUMBER_IN_ANSWER)} AS answer_number,
+SELECT r.meeting_id, r.id AS playbook_result_id, a.id AS answer_id, coalesce(b.name, r.playbook_name) AS playbook,
+  coalesce(q.question, a.question) AS question, a.answer, ${finiteReal(NUMBER_IN_ANSWER)} AS answer_number,
+  CAST(CASE WHEN ${ANSWER_WORDS} = '' OR ${ANSWER_WORDS} IN (${NO_ANSWERS}) THEN 'unanswered' ELSE 'answered' END AS TEXT) AS state,
   c.day, c.person_id, p.member_id
-FROM playbook_results r JOIN talk_point_results a ON a.playbook_result_id = r.id
-JOIN conversations c ON c.kind = 'meeting' AND c.conversation_id = r.meeting_id
-LEFT JOIN people p ON p.person_id = c.person_id
-WHERE r._deleted_at IS NULL AND c.is_readable = 1`,
+${PLAYBOOK_RESULTS} JOIN talk_point_results a ON a.playbook_result_id = r.id
+LEFT JOIN playbook_talk_points q ON q.playbook_id = b.id AND q.id = a.talk_point_id
+WHERE r._deleted_at IS NULL AND c.is_readable = 1
+UNION ALL
+SELECT r.meeting_id, r.id, q.id, b.name, q.question, NULL, NULL, 'missing', c.day, c.person_id, p.member_id
+${PLAYBOOK_RESULTS} JOIN playbook_talk_points q ON q.playbook_id = b.id
+WHERE r._deleted_at IS NULL AND c.is_readable = 1 AND r.created_at >= b.updated_at AND NOT EXISTS (
+  SELECT 1 FROM talk_point_results a WHERE a.playbook_result_id = r.id AND a.talk_point_id = q.id)`,
 }

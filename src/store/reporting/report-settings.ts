@@ -1,6 +1,7 @@
 import { CRM_ROLES, type RoleObject } from '../../config/crm-roles.ts'
 import { timeOfDayText, WEEKDAYS } from '../../config/kinds.ts'
 import type { Settings } from '../../config/load-settings.ts'
+import { NO_ANSWERS } from '../../config/reporting-settings.ts'
 import { camelCase } from '../../config/settings.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import { hasTable } from '../database/existing-tables.ts'
@@ -78,6 +79,7 @@ export function reportSettings(
     set('reporting.work_from', timeOfDayText(calendar.workFrom)),
     set('reporting.work_to', timeOfDayText(calendar.workTo)),
     set('reporting.reply_limit_days', reporting.replyLimitDays),
+    set('reporting.no_answers', reporting.noAnswers ?? NO_ANSWERS),
     reporting.internalDomains === undefined
       ? {
           name: 'reporting.internal_domains',
