@@ -8,17 +8,13 @@
 -- the last. Deals of which nothing says whether they are open are here too: see outcome.
 WITH parameters AS (SELECT 'last 90 days' AS period)
 SELECT d.deal, d.stage, d.owner, d.amount, d.currency,
-  count(CASE WHEN v.close_date > b.close_date THEN 1 END) AS times_later,
-  count(CASE WHEN v.close_date < b.close_date THEN 1 END) AS times_earlier,
-  count(CASE WHEN v.close_date IS NULL OR b.close_date IS NULL THEN 1 END) AS times_unknown,
-  coalesce(sum(n.day_number - o.day_number), 0) AS days_later, d.close_date, max(v.from_day) AS last_moved, d.outcome,
-  d.deal_id
+  count(CASE WHEN c.days_later > 0 THEN 1 END) AS times_later,
+  count(CASE WHEN c.days_later < 0 THEN 1 END) AS times_earlier,
+  count(*) - count(c.days_later) AS times_unknown, coalesce(sum(c.days_later), 0) AS days_later, d.close_date,
+  max(c.day) AS last_moved, d.outcome, d.deal_id
 FROM parameters
 JOIN period_days p USING (period)
-JOIN deal_versions v ON v.from_day = p.day
-JOIN deal_versions b ON b.deal_id = v.deal_id AND b.to_at = v.from_at AND b.close_date IS DISTINCT FROM v.close_date
-JOIN deals d ON d.deal_id = v.deal_id AND d.outcome IN ('open', 'unknown')
-LEFT JOIN calendar n ON n.day = v.close_date
-LEFT JOIN calendar o ON o.day = b.close_date
+JOIN deal_changes c ON c.day = p.day AND c.close_date IS DISTINCT FROM c.close_date_before
+JOIN deals d ON d.deal_id = c.deal_id AND d.outcome IN ('open', 'unknown')
 GROUP BY d.deal, d.stage, d.owner, d.amount, d.currency, d.close_date, d.outcome, d.deal_id
 ORDER BY days_later DESC, d.deal, d.deal_id;

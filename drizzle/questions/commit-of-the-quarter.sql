@@ -9,21 +9,17 @@
 -- which nothing says whether they are open: both may be of either quarter.
 WITH parameters AS (SELECT 'Commit' AS category),
 counted AS (
-  SELECT p.period, p.from_day, k.day, d.close_date, d.amount_reporting AS amount,
-    CASE WHEN d.outcome = 'won' OR d.forecast_category = q.category THEN d.outcome END AS outcome
+  SELECT d.*
   FROM parameters q
-  CROSS JOIN periods p
-  CROSS JOIN deals d
-  LEFT JOIN period_days k ON k.period = p.period AND k.day = d.close_date
-  WHERE p.period IN ('last fiscal quarter', 'this fiscal quarter')
+  JOIN deals d ON d.outcome = 'won' OR (d.outcome IN ('open', 'unknown') AND d.forecast_category = q.category)
 )
-SELECT period, from_day, count(CASE WHEN outcome = 'won' THEN day END) AS won,
-  sum(CASE WHEN outcome = 'won' AND day IS NOT NULL THEN amount END) AS won_amount,
-  count(CASE WHEN outcome = 'open' THEN day END) AS committed,
-  sum(CASE WHEN outcome = 'open' AND day IS NOT NULL THEN amount END) AS committed_amount,
-  count(CASE WHEN outcome IN ('won', 'open') AND amount IS NULL THEN day END) AS without_amount,
-  count(CASE WHEN outcome = 'open' AND close_date IS NULL THEN 1 END) AS committed_without_date,
-  count(CASE WHEN outcome = 'unknown' THEN 1 END) AS outcome_unknown
-FROM counted
-GROUP BY period, from_day
-ORDER BY from_day;
+SELECT p.period, p.from_day, coalesce(sum(c.won_deals), 0) AS won, sum(c.won_amount) AS won_amount,
+  coalesce(sum(c.open_deals), 0) AS committed, sum(c.open_amount) AS committed_amount,
+  coalesce(sum(c.won_deals + c.open_deals), 0) - count(c.won_amount) - count(c.open_amount) AS without_amount,
+  (SELECT count(*) FROM counted WHERE outcome = 'open' AND close_date IS NULL) AS committed_without_date,
+  (SELECT count(*) FROM counted WHERE outcome = 'unknown') AS outcome_unknown
+FROM periods p
+LEFT JOIN counted c ON c.close_date >= p.from_day AND c.close_date < p.to_day
+WHERE p.period IN ('last fiscal quarter', 'this fiscal quarter')
+GROUP BY p.period, p.from_day
+ORDER BY p.from_day;

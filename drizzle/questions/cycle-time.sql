@@ -7,17 +7,12 @@
 -- after the close date. closed is a deal of which nothing says whether it is won. Renewals are included;
 -- deals of which nothing says whether they are closed are left out.
 WITH parameters AS (SELECT 'last 365 days' AS period),
-closed AS (
-  SELECT d.outcome, CASE WHEN d.days_to_close >= 0 THEN d.days_to_close END AS days
+placed AS (
+  SELECT d.outcome, d.days_to_close AS days, count(d.days_to_close) OVER (PARTITION BY d.outcome) AS timed,
+    row_number() OVER (PARTITION BY d.outcome ORDER BY d.days_to_close NULLS LAST) AS place
   FROM parameters
   JOIN period_days p USING (period)
-  JOIN deals d ON d.close_date = p.day
-  WHERE d.outcome IN ('won', 'lost', 'closed')
-),
-placed AS (
-  SELECT closed.*, count(days) OVER (PARTITION BY outcome) AS timed,
-    row_number() OVER (PARTITION BY outcome ORDER BY days NULLS LAST) AS place
-  FROM closed
+  JOIN deals d ON d.close_date = p.day AND d.outcome IN ('won', 'lost', 'closed')
 )
 SELECT outcome, count(*) AS deals,
   avg(CASE WHEN 2 * place BETWEEN timed AND timed + 2 THEN days END) AS median_days, round(avg(days), 1) AS mean_days,

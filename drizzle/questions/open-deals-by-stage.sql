@@ -3,13 +3,11 @@
 -- amount is in currency; weighted is the amount times the probability of winning it. amount_reporting is in the currency
 -- of reports, where a rate is known. outcome_unknown counts deals of which nothing says whether they are open; they are
 -- in no other column.
-SELECT pipeline, stage, currency,
-  count(CASE WHEN outcome = 'open' THEN 1 END) AS deals,
+SELECT pipeline, stage, currency, sum(open_deals) AS deals,
   sum(CASE WHEN outcome = 'open' THEN amount END) AS amount,
-  sum(CASE WHEN outcome = 'open' THEN amount * probability END) AS weighted,
-  sum(CASE WHEN outcome = 'open' THEN amount_reporting END) AS amount_reporting,
-  count(CASE WHEN outcome = 'open' AND amount IS NULL THEN 1 END) AS without_amount,
-  count(CASE WHEN outcome = 'unknown' THEN 1 END) AS outcome_unknown
+  sum(CASE WHEN outcome = 'open' THEN amount * probability END) AS weighted, sum(open_amount) AS amount_reporting,
+  sum(open_deals) - count(CASE WHEN outcome = 'open' THEN amount END) AS without_amount,
+  count(*) - sum(open_deals) AS outcome_unknown
 FROM deals
 WHERE outcome IN ('open', 'unknown')
 GROUP BY pipeline, stage_position, stage, stage_id, currency

@@ -12,20 +12,18 @@ closed AS (
   SELECT d.*
   FROM parameters
   JOIN period_days p USING (period)
-  JOIN deals d ON d.close_date = p.day
-  WHERE d.outcome <> 'open'
+  JOIN deals d ON d.close_date = p.day AND d.outcome <> 'open'
 ),
 parts AS (
-  SELECT 'pipeline' AS part, pipeline AS name, pipeline_id AS id, outcome, amount_reporting AS amount FROM closed
-  UNION ALL SELECT 'owner', owner, owner_id, outcome, amount_reporting FROM closed
+  SELECT 'pipeline' AS part, pipeline AS name, pipeline_id AS id, closed.* FROM closed
+  UNION ALL SELECT 'owner', owner, owner_id, closed.* FROM closed
 )
-SELECT part, name, count(CASE WHEN outcome = 'won' THEN 1 END) AS won, count(CASE WHEN outcome = 'lost' THEN 1 END) AS lost,
-  round(1e2 * avg(CASE outcome WHEN 'won' THEN 1 WHEN 'lost' THEN 0 END), 1) AS win_percent,
-  sum(CASE WHEN outcome = 'won' THEN amount END) AS won_amount, sum(CASE WHEN outcome = 'lost' THEN amount END) AS lost_amount,
-  round(1e2 * sum(CASE WHEN outcome = 'won' THEN amount ELSE 0 END)
-    / nullif(sum(CASE WHEN outcome IN ('won', 'lost') THEN amount END), 0), 1) AS win_percent_by_amount,
-  count(CASE WHEN outcome IN ('won', 'lost') AND amount IS NULL THEN 1 END) AS without_amount,
-  count(CASE WHEN outcome IN ('closed', 'unknown') THEN 1 END) AS outcome_unknown, id
+SELECT part, name, sum(won_deals) AS won, sum(lost_deals) AS lost,
+  round(1e2 * sum(won_deals) / nullif(sum(won_deals + lost_deals), 0), 1) AS win_percent,
+  sum(won_amount) AS won_amount, sum(lost_amount) AS lost_amount,
+  round(1e2 * sum(coalesce(won_amount, 0)) / nullif(sum(coalesce(won_amount, lost_amount)), 0), 1) AS win_percent_by_amount,
+  sum(won_deals + lost_deals) - count(won_amount) - count(lost_amount) AS without_amount,
+  count(*) - sum(won_deals + lost_deals) AS outcome_unknown, id
 FROM parts
 GROUP BY part, name, id
-ORDER BY part DESC, count(CASE WHEN outcome IN ('won', 'lost') THEN 1 END) DESC, id NULLS LAST;
+ORDER BY part DESC, sum(won_deals + lost_deals) DESC, id NULLS LAST;

@@ -230,6 +230,15 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
 
 export const isDerived = (table: string): boolean => DERIVED_TABLES.some(({ name }) => name === table)
 
+const oneDeal = (which: string): ColumnLine =>
+  column('integer', `1 for ${which} deal, else 0, to add up.`, '1', { unit: 'deals' })
+
+const amountOf = (which: string): ColumnLine =>
+  column('real', `\`amount_reporting\` of ${which} deal, to add up.`, '120000', {
+    unit: '`reporting.currency`',
+    nullMeaning: 'It is another deal, or `amount_reporting` is NULL.',
+  })
+
 const DEAL_VIEWS: readonly DescribedTable[] = [
   reportView(
     {
@@ -308,7 +317,10 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
         'integer',
         'Days from `created_day` to `close_date`, of a deal that is won, lost or closed.',
         '42',
-        { unit: 'days', nullMeaning: 'It is open or unknown, or one of the days is missing.' },
+        {
+          unit: 'days',
+          nullMeaning: 'It is open or unknown, one of the days is missing, or it was created later.',
+        },
       ),
       probability: column(
         'real',
@@ -324,6 +336,12 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
         "By the stages that the settings name, else by the deal's own fields, else by its stage. ",
         'row removed',
       ),
+      open_deals: oneDeal('an open'),
+      won_deals: oneDeal('a won'),
+      lost_deals: oneDeal('a lost'),
+      open_amount: amountOf('an open'),
+      won_amount: amountOf('a won'),
+      lost_amount: amountOf('a lost'),
       object: OBJECT,
     },
   ),
@@ -365,6 +383,39 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
     },
   ),
 ]
+
+const DEAL_CHANGES: DescribedTable = (() => {
+  const changes = reportView(
+    {
+      name: 'deal_changes',
+      about:
+        'One change of a deal that parley observed: two versions of `deal_versions`, one after the other. Of several changes between two reads it has only the last.',
+      onDelete: 'kept',
+    },
+    {
+      deal_id: key('Deal (`crm_records.id`).', DEAL_ID, { refersTo: ['crm_records.id'] }),
+      seen_at: column('timestamp', 'When parley read it.', '2026-03-04T05:06:07.123Z', { isKey: true }),
+      day: day('Local day on which parley read it.', 'The calendar does not reach that far.'),
+      days_later: column(
+        'integer',
+        'By how many days the close date moved; less than 0 if it is earlier.',
+        '14',
+        {
+          unit: 'days',
+          nullMeaning: 'One of the two close dates is not set.',
+          onDelete: 'purged',
+        },
+      ),
+    },
+  )
+  const values = ['stage_id', 'stage', 'amount', 'currency', 'close_date', 'outcome']
+  const both = DEAL_VERSIONS.columns.flatMap(column =>
+    values.includes(column.name)
+      ? [{ ...column, name: `${column.name}_before`, about: `\`${column.name}\` before the change.` }, column]
+      : [],
+  )
+  return { ...changes, columns: [...changes.columns, ...both] }
+})()
 
 /** The days of `periods`, for questions about the days of a period. */
 const PERIOD_DAYS: DescribedTable = (() => {
@@ -453,6 +504,15 @@ export const FACT_VIEWS: readonly DescribedTable[] = [
       '1 for an open deal whose close date is before `periods.today`.',
       '0',
     ),
+    days_from_meeting: column(
+      'integer',
+      'Days from `first_meeting_day` to `close_date`, of a deal that is won, lost or closed.',
+      '42',
+      {
+        unit: 'days',
+        nullMeaning: 'It is open or unknown, one of the days is missing, or the meeting was later.',
+      },
+    ),
   }),
   factsOf('companies', 'company', {
     days_since_two_way: column('integer', 'Days from `last_two_way_day` to `periods.today`.', '21', {
@@ -465,12 +525,20 @@ export const FACT_VIEWS: readonly DescribedTable[] = [
       nullMeaning: 'None of them has an amount in that currency.',
     }),
     unknown_deals: deals('Deals of the company of which nothing says whether they are open.'),
+    withheld_meetings: column(
+      'integer',
+      'Withheld meetings of the company after `last_two_way_day`: they may have been contact.',
+      '1',
+      { unit: 'meetings' },
+    ),
+    is_partner: column('boolean', '1 when a person of the company is a `partner` in `parties`.', '0'),
   }),
   factsOf('contacts', 'contact', {}),
 ]
 
 export const REPORT_VIEWS: readonly DescribedTable[] = [
   ...DEAL_VIEWS,
+  DEAL_CHANGES,
   PERIOD_DAYS,
   PERIOD_COVERAGE,
   ...FACT_VIEWS,

@@ -124,6 +124,20 @@ describe('the versions of a deal', () => {
     ])
   })
 
+  test('follow each other by changes, which have the values before and by how many days a date moved', async () => {
+    const { store, read, update } = workspace()
+    read({ ...BASE, close_date: '2026-02-28' }, day(2))
+    read({ ...BASE, close_date: '2026-03-02', amount: 90 }, day(3))
+    read({ ...BASE, close_date: null, amount: 90 }, day(4))
+    await update()
+    const columns =
+      'seen_at, day, amount_before, amount, close_date_before, close_date, days_later, outcome_before'
+    expect(store.all(`SELECT ${columns} FROM deal_changes ORDER BY seen_at`).map(Object.values)).toEqual([
+      [day(3), '2026-01-03', 100, 90, '2026-02-28', '2026-03-02', 2, 'open'],
+      [day(4), '2026-01-04', 90, 90, '2026-03-02', null, null, 'open'],
+    ])
+  })
+
   test('days are local days, and the last of a day is marked', async () => {
     const { store, read, update } = workspace()
     read(BASE, day(2, 14))

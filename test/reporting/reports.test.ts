@@ -104,6 +104,8 @@ describe('the view deals', () => {
       ...{ created_day: '2026-01-11', close_date: '2026-03-31', closed_day: null, closed_from: null },
       ...{ days_to_close: null, probability: null, forecast_category: null, deal_type: null },
       ...{ lost_reason: null, next_step: null, outcome: 'open', object: 'deal' },
+      ...{ open_deals: 1, won_deals: 0, lost_deals: 0 },
+      ...{ open_amount: null, won_amount: null, lost_amount: null },
     })
     expect(store.all('SELECT company, domain FROM companies')).toEqual([
       { company: 'Acme', domain: 'acme.example' },
@@ -212,7 +214,7 @@ describe('the view deals', () => {
   test('is there, typed and empty, where the CRM has no deals', () => {
     const store = temporaryStore()
     expect(store.all('SELECT * FROM deals')).toEqual([])
-    expect(store.column("SELECT name FROM pragma_table_info('deals')")).toHaveLength(28)
+    expect(store.column("SELECT name FROM pragma_table_info('deals')")).toHaveLength(34)
   })
 
   test('an object that the workspace made itself is not taken for that of deals, unless it is named', async () => {

@@ -93,12 +93,14 @@ export function promised(line: string): PromisedTable {
 /** The tables and views for reports, with their columns in order. */
 export const REPORT_TABLES: Readonly<Record<string, string>> = {
   deals:
-    'deal_id deal company_id company pipeline_id pipeline pipeline_kind stage_id stage stage_position owner_id owner owner_state amount currency amount_reporting created_day close_date closed_day closed_from days_to_close probability forecast_category deal_type lost_reason next_step outcome object',
+    'deal_id deal company_id company pipeline_id pipeline pipeline_kind stage_id stage stage_position owner_id owner owner_state amount currency amount_reporting created_day close_date closed_day closed_from days_to_close probability forecast_category deal_type lost_reason next_step outcome open_deals won_deals lost_deals open_amount won_amount lost_amount object',
   deal_facts:
-    'deal_id deal company_id company pipeline_id pipeline pipeline_kind stage_id stage stage_position owner_id owner owner_state amount currency amount_reporting created_day close_date closed_day closed_from days_to_close probability forecast_category deal_type lost_reason next_step outcome object meetings mails mails_in mails_out engaged_people first_meeting_day last_day last_theirs_day last_two_way_day days_silent slips is_past_close_date',
+    'deal_id deal company_id company pipeline_id pipeline pipeline_kind stage_id stage stage_position owner_id owner owner_state amount currency amount_reporting created_day close_date closed_day closed_from days_to_close probability forecast_category deal_type lost_reason next_step outcome open_deals won_deals lost_deals open_amount won_amount lost_amount object meetings mails mails_in mails_out engaged_people first_meeting_day last_day last_theirs_day last_two_way_day days_silent slips is_past_close_date days_from_meeting',
+  deal_changes:
+    'deal_id seen_at day days_later stage_id_before stage_id stage_before stage amount_before amount currency_before currency close_date_before close_date outcome_before outcome',
   companies: 'company_id company domain owner_id owner owner_state object',
   company_facts:
-    'company_id company domain owner_id owner owner_state object meetings mails mails_in mails_out engaged_people first_meeting_day last_day last_theirs_day last_two_way_day days_silent days_since_two_way open_deals open_amount unknown_deals',
+    'company_id company domain owner_id owner owner_state object meetings mails mails_in mails_out engaged_people first_meeting_day last_day last_theirs_day last_two_way_day days_silent days_since_two_way open_deals open_amount unknown_deals withheld_meetings is_partner',
   contacts: 'contact_id contact email company_id company owner_id owner owner_state is_opted_out object',
   contact_facts:
     'contact_id contact email company_id company owner_id owner owner_state is_opted_out object meetings mails mails_in mails_out engaged_people first_meeting_day last_day last_theirs_day last_two_way_day days_silent',

@@ -10,6 +10,7 @@ import { reportsOf } from '../support/reports-of.ts'
 
 /** What `data_dictionary.value_on_delete` says is what a deletion and a purge do. */
 
+const FIRST_READ = '2025-12-01T00:00:00.000Z'
 const WRITTEN = '2026-01-01T00:00:00.000Z'
 const DELETED_AT = '2026-01-10T00:00:00.000Z'
 const LATER = '2026-02-10T00:00:00.000Z'
@@ -65,7 +66,11 @@ const isMet = (
     case 'reset':
       return same(before, deleted) && purged !== 'gone' && !isNull(purged) && !same(before, purged)
     case 'set':
-      return isNull(before) && deleted !== 'gone' && !isNull(deleted) && same(deleted, purged)
+      // A version of a deal that had ended before keeps its end.
+      return (
+        (isNull(before) ? deleted !== 'gone' && !isNull(deleted) : same(before, deleted)) &&
+        same(deleted, purged)
+      )
     case 'recomputed':
       return purged !== 'gone'
     case null:
@@ -149,13 +154,13 @@ describe('the value on delete', () => {
         relation: { type: 'MANY_TO_ONE', target_object: target, target_resource: null },
       },
     })
-    const put = (name: string, fields: readonly object[], id: string, values: Row) => {
+    const put = (name: string, fields: readonly object[], id: string, values: Row, now = WRITTEN) => {
       store.put('crm_objects', [{ name, label: name, fields, is_custom: false }], {
         requested: name,
-        now: WRITTEN,
+        now,
       })
-      const record = { id, object: name, fields: values, created_at: WRITTEN, updated_at: WRITTEN }
-      store.put('crm_records', [record], { requested: name, now: WRITTEN })
+      const record = { id, object: name, fields: values, created_at: now, updated_at: now }
+      store.put('crm_records', [record], { requested: name, now })
     }
     const stage = relation('stage_id', 'stage')
     const pipeline = relation('pipeline_id', 'pipeline')
@@ -163,6 +168,7 @@ describe('the value on delete', () => {
     put('stage', [text('name'), pipeline], 's', { name: 'Won', pipeline_id: 'p' })
     put('company', [text('name')], 'c', { name: 'Acme' })
     put('contact', [text('name')], 'k', { name: 'Jordan' })
+    put('deal', [text('name'), stage, pipeline], 'd', { name: 'Big', pipeline_id: 'p' }, FIRST_READ)
     put('deal', [text('name'), stage, pipeline], 'd', { name: 'Big', stage_id: 's', pipeline_id: 'p' })
     store.put('members', [{ id: 'mem', name: 'Aiko Tanaka', email: 'aiko@example.com' }], { now: WRITTEN })
     store.put('teams', [{ id: 'team', name: 'Sales', member_ids: ['mem'] }], { now: WRITTEN })

@@ -29,6 +29,7 @@ export function reportViews(db: Sqlite): readonly View[] {
     deals: dealsView(db, settings),
     companies: companiesView(db, settings),
     contacts: contactsView(db, settings),
+    deal_changes: DEAL_CHANGES,
     deal_facts: DEAL_FACTS,
     company_facts: COMPANY_FACTS,
     contact_facts: factsOf('contacts', 'contact'),
@@ -120,6 +121,9 @@ const SEEN_CLOSED = `(SELECT v.to_day FROM deal_versions v
       WHERE v.deal_id = x.id AND (v.outcome = 'open' OR (v.outcome = 'unknown' AND v.stage_id IS NOT NULL))
       ORDER BY v.from_at DESC LIMIT 1)`
 
+/** The outcomes with a column to count and one to add up amounts. */
+const COUNTED_OUTCOMES = ['open', 'won', 'lost'] as const
+
 function dealsView(db: Sqlite, settings: StoredSettings): string {
   const { sql, source } = records(db, settings, 'deal')
   const deal = dealColumns(settings)
@@ -132,9 +136,12 @@ SELECT d.deal_id, d.deal, d.company_id, d.company, d.pipeline_id, d.pipeline, d.
   CAST(CASE WHEN d.outcome NOT IN ('won', 'lost', 'closed') THEN NULL WHEN d.closed_field_day IS NOT NULL THEN 'field'
     WHEN d.observed_day IS NOT NULL THEN 'observed' WHEN d.close_date IS NOT NULL THEN 'close_date' END AS TEXT)
     AS closed_from,
-  CAST(CASE WHEN d.outcome IN ('won', 'lost', 'closed') THEN julianday(d.close_date) - julianday(d.created_day) END
-    AS INTEGER) AS days_to_close,
-  d.probability, d.forecast_category, d.deal_type, d.lost_reason, d.next_step, d.outcome, d.object
+  CAST(CASE WHEN d.outcome IN ('won', 'lost', 'closed') AND d.close_date >= d.created_day
+    THEN julianday(d.close_date) - julianday(d.created_day) END AS INTEGER) AS days_to_close,
+  d.probability, d.forecast_category, d.deal_type, d.lost_reason, d.next_step, d.outcome,
+  ${COUNTED_OUTCOMES.map(outcome => `CAST(d.outcome = '${outcome}' AS INTEGER) AS ${outcome}_deals`).join(', ')},
+  ${COUNTED_OUTCOMES.map(outcome => `CAST(CASE WHEN d.outcome = '${outcome}' THEN d.amount_reporting END AS REAL) AS ${outcome}_amount`).join(', ')},
+  d.object
 FROM (
   SELECT x.id AS deal_id, x.name AS deal, x.object,
     ${companyColumns(db, settings, source, 'deal')},
@@ -176,10 +183,17 @@ const DEAL_FACTS = factsOf(
   'deals',
   'deal',
   `,
-  CAST((SELECT count(*) FROM deal_versions v JOIN deal_versions b ON b.deal_id = v.deal_id AND b.to_at = v.from_at
-    WHERE v.deal_id = d.deal_id AND v.close_date > b.close_date) AS INTEGER) AS slips,
-  CAST(CASE WHEN d.outcome = 'open' AND d.close_date < t.day THEN 1 ELSE 0 END AS INTEGER) AS is_past_close_date`,
+  CAST((SELECT count(*) FROM deal_changes v WHERE v.deal_id = d.deal_id AND v.days_later > 0) AS INTEGER) AS slips,
+  CAST(CASE WHEN d.outcome = 'open' AND d.close_date < t.day THEN 1 ELSE 0 END AS INTEGER) AS is_past_close_date,
+  CAST(CASE WHEN d.outcome IN ('won', 'lost', 'closed') AND d.close_date >= a.first_meeting_day
+    THEN julianday(d.close_date) - julianday(a.first_meeting_day) END AS INTEGER) AS days_from_meeting`,
 )
+
+const DEAL_CHANGES = `
+SELECT v.deal_id, v.from_at AS seen_at, v.from_day AS day,
+  CAST(julianday(v.close_date) - julianday(b.close_date) AS INTEGER) AS days_later,
+  ${['stage_id', 'stage', 'amount', 'currency', 'close_date', 'outcome'].map(name => `b.${name} AS ${name}_before, v.${name}`).join(', ')}
+FROM deal_versions v JOIN deal_versions b ON b.deal_id = v.deal_id AND b.to_at = v.from_at`
 
 const COMPANY_FACTS = factsOf(
   'companies',
@@ -187,11 +201,17 @@ const COMPANY_FACTS = factsOf(
   `,
   CAST(max(0, t.day_number - w.day_number) AS INTEGER) AS days_since_two_way,
   CAST(coalesce(o.open, 0) AS INTEGER) AS open_deals, CAST(o.amount AS REAL) AS open_amount,
-  CAST(coalesce(o.unknown, 0) AS INTEGER) AS unknown_deals`,
+  CAST(coalesce(o.unknown, 0) AS INTEGER) AS unknown_deals,
+  CAST((SELECT count(*) FROM _record_conversations p JOIN conversations m ON m._id = p.conversation
+    WHERE p.record = a._id AND m.kind = 'meeting' AND m.is_readable = 0
+      AND (a.last_two_way_day IS NULL OR m.day > a.last_two_way_day)) AS INTEGER)
+    AS withheld_meetings,
+  CAST(d.company_id IN (SELECT s.company_id FROM parties s WHERE s.side = 'partner' AND s.company_id IS NOT NULL) AS INTEGER)
+    AS is_partner`,
   `
 LEFT JOIN calendar w ON w.day = a.last_two_way_day
-LEFT JOIN (SELECT company_id, count(iif(outcome = 'open', 1, NULL)) AS open, count(iif(outcome = 'unknown', 1, NULL)) AS unknown,
-  sum(iif(outcome = 'open', amount_reporting, NULL)) AS amount FROM deals GROUP BY company_id) o ON o.company_id = d.company_id`,
+LEFT JOIN (SELECT company_id, sum(open_deals) AS open, count(iif(outcome = 'unknown', 1, NULL)) AS unknown,
+  sum(open_amount) AS amount FROM deals GROUP BY company_id) o ON o.company_id = d.company_id`,
 )
 
 function companiesView(db: Sqlite, settings: StoredSettings): string {
