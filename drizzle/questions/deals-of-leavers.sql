@@ -8,18 +8,13 @@
 -- that are withheld others may have been in touch.
 WITH parameters AS (SELECT 'last 90 days' AS period),
 talks AS (
-  SELECT d.deal_id, m.id AS member_id, m.name AS member, count(DISTINCT c.conversation_id) AS times,
-    max(c.day) AS last_day, row_number() OVER (PARTITION BY d.deal_id
-      ORDER BY count(DISTINCT c.conversation_id) DESC, max(c.happened_at) DESC, m.id) AS place
-  FROM deals d
-  JOIN record_conversations r ON r.object = d.object AND r.record_id = d.deal_id
-  JOIN conversations c ON c.kind = r.kind AND c.conversation_id = r.conversation_id
-  JOIN period_days p ON p.day = c.day
-  JOIN parameters USING (period)
-  JOIN conversation_people h ON h.kind = c.kind AND h.conversation_id = c.conversation_id
-  JOIN live_members m ON m.id = h.member_id
-  WHERE d.owner_state = 'left' AND h.role IN ('FROM', 'owner', 'attendee') AND NOT coalesce(c.is_group_email, false)
-  GROUP BY d.deal_id, m.id, m.name
+  SELECT d.deal_id, c.member_id, c.member, count(*) AS times, max(c.day) AS last_day, row_number() OVER
+    (PARTITION BY d.deal_id ORDER BY count(*) DESC, max(c.happened_at) DESC, c.member_id) AS place
+  FROM parameters
+  JOIN period_days p USING (period)
+  JOIN member_conversations c ON c.day = p.day AND NOT coalesce(c.is_group_email, false)
+  JOIN deal_conversations d USING (kind, conversation_id)
+  GROUP BY d.deal_id, c.member_id, c.member
 )
 SELECT d.deal, d.amount, d.currency, d.amount_reporting, d.owner, t.member, coalesce(t.times, 0) AS times_in_touch,
   t.last_day, d.outcome, d.deal_id, t.member_id

@@ -10,12 +10,11 @@
 -- '%_bernahme%', or use parley search, which finds either.
 WITH parameters AS (SELECT '%other vendors%' AS term, 'last 365 days' AS period)
 SELECT d.deal, d.stage, d.owner, d.amount, d.currency, d.amount_reporting, count(DISTINCT t.meeting_id) AS meetings,
-  count(*) AS mentions, max(r.day) AS last_said, d.outcome, d.deal_id
+  count(*) AS mentions, max(c.day) AS last_said, d.outcome, d.deal_id
 FROM parameters q
-JOIN period_days p ON p.period = q.period
+JOIN period_days p USING (period)
 JOIN live_transcript_entries t ON lower(t.text) LIKE lower(q.term)
-JOIN record_conversations r ON r.kind = 'meeting' AND r.conversation_id = t.meeting_id AND r.day = p.day
-JOIN deals d ON d.object = r.object AND d.deal_id = r.record_id
-WHERE d.outcome IN ('open', 'unknown')
+JOIN deal_conversations c ON c.kind = 'meeting' AND c.conversation_id = t.meeting_id AND c.day = p.day
+JOIN deals d ON d.deal_id = c.deal_id AND d.outcome IN ('open', 'unknown')
 GROUP BY d.deal, d.stage, d.owner, d.amount, d.currency, d.amount_reporting, d.outcome, d.deal_id
 ORDER BY d.amount_reporting DESC NULLS LAST, d.amount DESC NULLS LAST, d.deal, d.deal_id;

@@ -8,17 +8,16 @@
 -- here too: see outcome.
 WITH parameters AS (SELECT 'last 90 days' AS period),
 talks AS (
-  SELECT r.object, r.record_id, h.party_id, h.name, h.day
+  SELECT c.deal_id, count(DISTINCT h.party_id) AS engaged_people, min(h.name) AS person, max(h.day) AS last_day
   FROM parameters
   JOIN period_days p USING (period)
   JOIN conversation_people h ON h.day = p.day AND h.side = 'theirs' AND h.wrote_or_spoke
-  JOIN record_conversations r ON r.kind = h.kind AND r.conversation_id = h.conversation_id
+  JOIN deal_conversations c USING (kind, conversation_id)
+  GROUP BY c.deal_id
 )
 SELECT d.deal, d.stage, d.owner, d.amount, d.currency, d.amount_reporting,
-  count(DISTINCT t.party_id) AS engaged_people, min(t.name) AS person, max(t.day) AS last_day, d.outcome, d.deal_id
+  coalesce(t.engaged_people, 0) AS engaged_people, t.person, t.last_day, d.outcome, d.deal_id
 FROM deals d
-LEFT JOIN talks t ON t.object = d.object AND t.record_id = d.deal_id
-WHERE d.outcome IN ('open', 'unknown')
-GROUP BY d.deal, d.stage, d.owner, d.amount, d.currency, d.amount_reporting, d.outcome, d.deal_id
-HAVING count(DISTINCT t.party_id) < 2
+LEFT JOIN talks t ON t.deal_id = d.deal_id
+WHERE d.outcome IN ('open', 'unknown') AND coalesce(t.engaged_people, 0) < 2
 ORDER BY d.amount_reporting DESC NULLS LAST, d.amount DESC NULLS LAST, d.deal, d.deal_id;

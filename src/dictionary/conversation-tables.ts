@@ -416,6 +416,64 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
   ),
 ]
 
+const MEMBER_CONVERSATIONS: DescribedTable = reportView(
+  {
+    name: 'member_conversations',
+    about:
+      'One e-mail that a member wrote, or one meeting that a member owns or was invited to, once for each member. Members of now.',
+  },
+  {
+    member_id: text('The member.', 'mem_1', { isKey: true, refersTo: ['members.id'], resolves: true }),
+    member: text('Name of the member.', 'Aiko Tanaka', {
+      isContent: true,
+      nullMeaning: 'The API sent none.',
+    }),
+    ...OF_CONVERSATION,
+    happened_at: column('timestamp', 'As in `conversations`.', INSTANT, { nullMeaning: 'It is not known.' }),
+    day: day('Local day.', NO_TIME),
+    role: text('`FROM` of an e-mail; `owner` or `attendee` of a meeting.', 'owner', {
+      values: ['FROM', 'owner', 'attendee'],
+    }),
+    is_external: AS_IN_CONVERSATIONS,
+    is_group_email: AS_IN_CONVERSATIONS,
+    is_readable: AS_IN_CONVERSATIONS,
+    days_since_first: column(
+      'integer',
+      'Days from the first conversation of the member, in any role (`people.first_seen_day`), to this one.',
+      '42',
+      { unit: 'days', nullMeaning: NO_TIME },
+    ),
+    talk_percent: column('real', "The member's share of the talking time in the meeting.", '60', {
+      unit: '%',
+      nullMeaning: 'As that of `conversation_people.speaker_ratio`.',
+    }),
+  },
+)
+
+const DEAL_CONVERSATIONS: DescribedTable = reportView(
+  {
+    name: 'deal_conversations',
+    about: 'One e-mail or meeting of one deal, each pair once: `record_conversations` of deals.',
+    label: 'title',
+  },
+  {
+    deal_id: text('The deal.', DEAL_ID, { isKey: true, refersTo: ['deals.deal_id', 'crm_records.id'] }),
+    ...OF_CONVERSATION,
+    happened_at: column('timestamp', 'As in `conversations`.', INSTANT, { nullMeaning: 'It is not known.' }),
+    day: day('Local day.', NO_TIME),
+    title: text('Subject, or title.', 'First call', {
+      isContent: true,
+      nullMeaning: 'As in `conversations`.',
+    }),
+    name: personName('Name of the sender or owner.'),
+    is_external: AS_IN_CONVERSATIONS,
+    is_group_email: AS_IN_CONVERSATIONS,
+    how: text('How it belongs to the deal, as in `record_conversations`.', 'direct', {
+      values: Object.keys(HOWS),
+    }),
+  },
+)
+
 const TALK_RATIOS: DescribedTable = (() => {
   const ratios = reportView(
     {
@@ -523,6 +581,8 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       wrote_or_spoke: flag('1 for who wrote the e-mail or spoke in the meeting.'),
     },
   ),
+  MEMBER_CONVERSATIONS,
+  DEAL_CONVERSATIONS,
   TALK_RATIOS,
   reportView(
     {

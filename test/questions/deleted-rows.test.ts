@@ -29,7 +29,7 @@ const ABOUT_PARLEY = ['freshness', 'coverage-of-a-month', 'withdrawn-this-month'
 
 const files = questionFiles().filter(
   ({ name, sql }) =>
-    name in RECOUNTS && !ABOUT_PARLEY.includes(name) && !sql.includes('record_conversations'),
+    name in RECOUNTS && !ABOUT_PARLEY.includes(name) && !/(record|deal)_conversations/.test(sql),
 )
 let demo: DemoWarehouse
 let marked: Sqlite

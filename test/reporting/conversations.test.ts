@@ -395,3 +395,26 @@ test.each([
     { playbook: 'New name', question: 'Why?' },
   ])
 })
+
+test('a member has each e-mail that the member wrote, and each meeting as owner or attendee, once', async () => {
+  const { store, update } = workspace()
+  store.put('members', MEMBERS)
+  store.put('message_copies', [
+    mail('a', 'AIKO@own.example', 'ben@own.example'),
+    mail('b', 'jo@theirs.example', 'aiko@own.example'),
+  ])
+  putMeeting(store, 'm', 'open', {
+    ...{ start_time: '2026-03-05T16:00:00.000Z', meeting_owner: { name: 'Aiko', email: 'aiko@own.example' } },
+    attendees: [{ attendee_user_email: 'Aiko@own.example' }, { attendee_user_email: 'ben@own.example' }],
+  })
+  await update()
+  expect(
+    store.all(
+      'SELECT member, conversation_id, role, days_since_first FROM member_conversations ORDER BY 1, 2',
+    ),
+  ).toEqual([
+    { member: 'Aiko', conversation_id: '<a>', role: 'FROM', days_since_first: 0 },
+    { member: 'Aiko', conversation_id: 'm', role: 'owner', days_since_first: 2 },
+    { member: 'Ben', conversation_id: 'm', role: 'attendee', days_since_first: 2 },
+  ])
+})

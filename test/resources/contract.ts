@@ -129,6 +129,10 @@ export const REPORT_TABLES: Readonly<Record<string, string>> = {
     'kind conversation_id day person_id party_id name side member_id contact_id company_id role is_external is_group_email is_readable wrote_or_spoke speaker_ratio',
   record_people:
     'object record_id kind conversation_id day person_id party_id side contact_id role wrote_or_spoke',
+  member_conversations:
+    'member_id member kind conversation_id happened_at day role is_external is_group_email is_readable days_since_first talk_percent',
+  deal_conversations:
+    'deal_id kind conversation_id happened_at day title name is_external is_group_email how',
   talk_ratios:
     'conversation_id happened_at day title is_external owner speakers ours_percent theirs_percent other_percent',
   promises:

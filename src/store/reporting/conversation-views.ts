@@ -74,6 +74,20 @@ SELECT c.kind, c.conversation_id, c.day, p.person_id, p.party_id, CAST(coalesce(
 FROM _conversation_people x JOIN conversations c ON c._id = x.conversation LEFT JOIN people p ON p._id = x.person
 LEFT JOIN parties t ON t.party_id = p.party_id
 LEFT JOIN meeting_speakers s ON x.person < 0 AND s.meeting_id = c.conversation_id AND s.position = ${positionOf('x.person')}`,
+  member_conversations: `
+SELECT m.id AS member_id, m.name AS member, c.kind, c.conversation_id, c.happened_at, c.day, ${ROLE_NAME} AS role,
+  c.is_external, c.is_group_email, c.is_readable,
+  CAST(julianday(c.day) - julianday(p.first_seen_day) AS INTEGER) AS days_since_first,
+  CAST(100 * ${SPEAKER_RATIO} AS REAL) AS talk_percent
+FROM _conversation_people x JOIN conversations c ON c._id = x.conversation JOIN people p ON p._id = x.person
+JOIN members m ON m.id = p.member_id
+WHERE m._deleted_at IS NULL AND x.role IN (${ROLES.FROM}, ${ROLES.OWNER}, ${ROLES.ATTENDEE})`,
+  deal_conversations: `
+SELECT r.record_id AS deal_id, c.kind, c.conversation_id, c.happened_at, c.day, c.title, h.name, c.is_external, c.is_group_email,
+  ${HOW_NAME} AS how
+FROM record_activity r JOIN _record_conversations p ON p.record = r._id JOIN conversations c ON c._id = p.conversation
+LEFT JOIN people h ON h.person_id = c.person_id
+WHERE r.object = (SELECT value FROM report_settings WHERE name = 'crm.deal.object')`,
   record_people: `
 SELECT r.object, r.record_id, c.kind, c.conversation_id, c.day, h.person_id, h.party_id, h.side, h.contact_id,
   ${ROLE_NAME} AS role, CAST(x.has_said AS INTEGER) AS wrote_or_spoke
