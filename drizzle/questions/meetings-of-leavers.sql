@@ -6,16 +6,16 @@
 -- Owners of meetings whose address no member has now. Meetings that are withheld are left out, also where their
 -- owner was read before: nothing says who attended.
 WITH parameters AS (SELECT 'last 365 days' AS period)
-SELECT o.name, count(DISTINCT c.conversation_id) AS meetings, count(DISTINCT k.company_id) AS companies,
+SELECT o.name, count(DISTINCT conversation_id) AS meetings, count(DISTINCT k.company_id) AS companies,
   count(DISTINCT r.party_id) AS people,
   count(DISTINCT CASE WHEN k.company_id IS NULL THEN r.party_id END) AS people_without_company,
   max(c.day) AS last_day, c.person_id AS address
 FROM parameters
 JOIN period_days p USING (period)
-JOIN conversations c ON c.kind = 'meeting' AND c.day = p.day
+JOIN conversations c ON c.day = p.day AND c.is_external
 JOIN people o ON o.person_id = c.person_id AND NOT o.is_member_now
-JOIN conversation_people r ON r.kind = 'meeting' AND r.conversation_id = c.conversation_id AND r.side = 'theirs'
+JOIN conversation_people r USING (kind, conversation_id)
 LEFT JOIN companies k ON k.company_id = r.company_id
-WHERE c.is_external
+WHERE kind = 'meeting' AND r.side = 'theirs'
 GROUP BY o.name, c.person_id
 ORDER BY meetings DESC, c.person_id;

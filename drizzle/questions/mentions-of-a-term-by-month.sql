@@ -9,20 +9,14 @@
 -- every transcript is read: parley search finds a term faster. SQLite tells capital from small letters outside ASCII,
 -- such as Ü and ü, and the other engines do not: write _ for such a letter to find both, as in '%_bernahme%', or use
 -- parley search, which finds either.
-WITH parameters AS (SELECT '%other vendors%' AS term, 'last 12 months' AS period),
-said AS (
-  SELECT t.meeting_id, count(*) AS mentions, count(t.contact_id) AS by_contacts
-  FROM parameters q
-  JOIN live_transcript_entries t ON lower(t.text) LIKE lower(q.term)
-  GROUP BY t.meeting_id
-)
-SELECT p.month, coalesce(sum(s.mentions), 0) AS mentions, coalesce(sum(s.by_contacts), 0) AS by_contacts,
-  count(s.meeting_id) AS meetings, count(*) AS meetings_with_transcript,
-  round(1e2 * count(s.meeting_id) / count(*), 1) AS percent
+WITH parameters AS (SELECT '%other vendors%' AS term, 'last 12 months' AS period)
+SELECT p.month, count(t.meeting_id) AS mentions, count(t.contact_id) AS by_contacts,
+  count(DISTINCT t.meeting_id) AS meetings, count(DISTINCT m.id) AS meetings_with_transcript,
+  round(1e2 * count(DISTINCT t.meeting_id) / count(DISTINCT m.id), 1) AS percent
 FROM parameters q
-JOIN period_days p ON p.period = q.period
-JOIN conversations c ON c.kind = 'meeting' AND c.day = p.day
+JOIN period_days p USING (period)
+JOIN conversations c ON c.day = p.day AND c.kind = 'meeting'
 JOIN live_meetings m ON m.id = c.conversation_id AND m.access = 'open' AND m.transcript_state = 'present'
-LEFT JOIN said s ON s.meeting_id = m.id
+LEFT JOIN live_transcript_entries t ON lower(t.text) LIKE lower(q.term) AND t.meeting_id = m.id
 GROUP BY p.month
 ORDER BY p.month;

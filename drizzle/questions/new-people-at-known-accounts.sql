@@ -8,11 +8,11 @@
 -- new address is not new. contact_id is NULL for persons whom the CRM does not have.
 WITH parameters AS (SELECT 'last 30 days' AS period),
 seen AS (
-  SELECT r.company_id, r.party_id, min(r.day) AS first_day, min(min(r.day)) OVER (PARTITION BY r.company_id) AS known_since
-  FROM conversation_people r
-  WHERE r.side = 'theirs' AND r.company_id IS NOT NULL
-    AND (r.kind = 'meeting' OR r.role = 'FROM' OR NOT coalesce(r.is_group_email, false))
-  GROUP BY r.company_id, r.party_id
+  SELECT company_id, party_id, min(day) AS first_day, min(min(day)) OVER (PARTITION BY company_id) AS known_since
+  FROM conversation_people
+  WHERE side = 'theirs' AND company_id IS NOT NULL
+    AND (kind = 'meeting' OR role = 'FROM' OR NOT coalesce(is_group_email, false))
+  GROUP BY company_id, party_id
 )
 SELECT s.first_day, t.name, c.company, c.owner, t.contact_id, s.party_id, s.company_id
 FROM parameters
