@@ -418,3 +418,43 @@ test('a member has each e-mail that the member wrote, and each meeting as owner 
     { member: 'Ben', conversation_id: 'm', role: 'attendee', days_since_first: 2 },
   ])
 })
+
+test('a company has the withheld meetings since the last contact of both sides, and is that of a partner or not', async () => {
+  const { store, update } = workspace({ PARLEY_REPORTING_PARTNER_DOMAINS: 'partner.example' })
+  const field = (name: string) => ({ name, label: name, type: 'TEXT', is_active: true })
+  const companies = [
+    { id: 'c', object: 'company', fields: { name: 'Theirs', domain: 'theirs.example' } },
+    { id: 'p', object: 'company', fields: { name: 'Partner', domain: 'partner.example' } },
+  ]
+  store.put(
+    'crm_objects',
+    [{ name: 'company', label: 'Company', fields: [field('name'), field('domain')], is_custom: false }],
+    { requested: 'company' },
+  )
+  store.put('crm_records', companies, { requested: 'company' })
+  store.put('members', MEMBERS)
+  store.put('message_copies', [mail('a', 'aiko@own.example', 'jo@partner.example')])
+  const meetings = [
+    ['before', '2026-03-01T10:00:00.000Z', 'withheld'],
+    ['contact', '2026-03-02T10:00:00.000Z', 'open'],
+    ['after', '2026-03-03T10:00:00.000Z', 'withheld'],
+  ] as const
+  for (const [id, start_time, access] of meetings)
+    putMeeting(store, id, access, {
+      ...{ start_time, meeting_owner: { name: 'Aiko', email: 'aiko@own.example' } },
+      attendees: [{ attendee_user_email: 'jo@theirs.example' }],
+    })
+  store.put(
+    'activities',
+    meetings.map(([id, occurred_at]) => ({
+      ...{ id, source_type: 'MEETING', source_id: id, occurred_at },
+      links: [{ context_type: 'company', context_id: 'c', origin: 'DIRECT' }],
+    })),
+  )
+  await update()
+  const columns = 'company, last_two_way_day, withheld_meetings, is_partner'
+  expect(store.all(`SELECT ${columns} FROM company_facts ORDER BY company_id`)).toEqual([
+    { company: 'Theirs', last_two_way_day: '2026-03-02', withheld_meetings: 1, is_partner: 0 },
+    { company: 'Partner', last_two_way_day: null, withheld_meetings: 0, is_partner: 1 },
+  ])
+})
