@@ -60,9 +60,9 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
       }),
       reason: column(
         'text',
-        'Explains the state. For `backfilling`: whether it is left out. For `waiting`: what is not ready. For `on hold`: since when, why, and the next try. For `failing` and `unavailable`: what the API answered. For `ok`: that deletions are not recognised, since a list shows another number of rows than it states.',
+        'Explains the state. For `backfilling`: whether it is left out. For `waiting`: what is not ready. For `on hold`: since when, why, and the next try. For `failing` and `unavailable`: what the API answered. For `ok`: that it is left out by now, or that deletions are not recognised, since a list shows another number of rows than it states.',
         'The API answers 403',
-        { nullMeaning: 'The state is `ok`, and deletions are recognised.' },
+        { nullMeaning: 'The state is `ok`, the resource is read, and deletions are recognised.' },
       ),
       rows_live: count(
         'Live rows. For `messages`: e-mails, not copies. For `message_bodies`: e-mails with a text. For `transcripts`: meetings with a transcript.',

@@ -43,11 +43,22 @@ export function completenessText(
   const { fresh_as_of: fresh } = readStateOf(resources.filter(({ resource }) => TIMELINES.includes(resource)))
   if (fresh === null || Date.parse(fresh) - Date.parse(complete) < SAME_MS)
     return { text: `Up to date: ${here} here`, detail: 'Nothing to do' }
+  const bound = boundOf(read)
+  const older =
+    bound === undefined
+      ? 'Older dates are read again at intervals'
+      : `Items ${fromBefore(bound)} are not read again`
   return {
     text: `Up to date: what is new until ${clockText(fresh, now)} is here`,
-    detail: `Nothing to do. Older dates are read again at intervals: ${here} here, whatever its date`,
+    detail: `Nothing to do. ${older}: ${here} here, whatever its date`,
   }
 }
+
+/** The instant of `sync.since` where it leaves out older items that were read before it was set. */
+const boundOf = (resources: readonly ResourceFacts[]): string | undefined =>
+  resources.flatMap(({ complete_as_of: all, read_since: bounded }) =>
+    all !== null && (bounded?.complete_as_of ?? '') > all ? (bounded?.since ?? []) : [],
+  )[0]
 
 /** Up to when the data of a copy, an export or a report are complete, as a sentence. Pure. */
 export function completeSentence({ complete_as_of: at, chosen, unread, since }: Completeness): string {

@@ -53,6 +53,7 @@ export function problemsOf(report: StatusReport<ResourceFacts>, now: number): He
     ...processProblems(report, causes),
     ...causes.filter(({ id }) => !id.startsWith('api:')),
     ...settingsProblems(report),
+    ...boundProblems(report, now),
     ...snapshotProblems(report),
     ...publicationProblems(report, now),
     ...remainingFilesProblems(report),
@@ -287,6 +288,23 @@ function settingsProblems({ daemon, writer }: StatusReport<ResourceFacts>): Heal
   ]
 }
 
+/** With a bound in the future, as by a wrong year, nothing new is read either. */
+function boundProblems({ resources }: StatusReport<ResourceFacts>, now: number): HealthProblem[] {
+  const bounds = resources.flatMap(({ read_since: bounded }) => bounded?.since ?? [])
+  const future = bounds.find(since => Date.parse(since) > now)
+  if (future === undefined) return []
+  return [
+    {
+      id: 'since',
+      kind: 'warn',
+      what: `sync.since is ${future.replace('T00:00:00.000Z', '')}, in the future, so no new activities and messages are read`,
+      detail: null,
+      todo: 'Correct it, and reload the daemon (SIGHUP, or systemctl reload).',
+      since: null,
+    },
+  ]
+}
+
 function heldProblems({ resource, reason, deletions_held_since: since }: ResourceFacts): HealthProblem[] {
   if (since === null) return []
   const command = `parley accept-deletions ${resource}`
@@ -295,7 +313,7 @@ function heldProblems({ resource, reason, deletions_held_since: since }: Resourc
     {
       id: `held:${resource}`,
       kind: 'act',
-      what: `An unusual number of ${resource} is missing at the API; parley has deleted none of them`,
+      what: `An unusual number of ${resource} is missing at the API; these deletions wait`,
       detail: reason === null ? null : withoutStop(reason),
       todo: `Look in the product. If they are gone there, do nothing: a later complete read confirms it. If not, correct the key or the workspace before.${isSaid ? '' : ` To delete them now: ${command}.`}`,
       since,

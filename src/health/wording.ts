@@ -1,6 +1,12 @@
 import { sizeText } from '../base/size-text.ts'
 import { wholeNumber } from '../base/whole-number.ts'
-import type { PublicationReport, RateReport, ResourceReport, StatusReport } from '../store/status/report.ts'
+import {
+  isLeftOut,
+  type PublicationReport,
+  type RateReport,
+  type ResourceReport,
+  type StatusReport,
+} from '../store/status/report.ts'
 import { countText, durationText, rateText, relativeTime } from '../terminal/wording.ts'
 import type { ProblemKind } from './problems.ts'
 
@@ -28,14 +34,16 @@ export function publishedText({ last, lag_seconds: lag }: PublicationReport): st
 }
 
 /**
- * Why a resource is in its state; null when the state says enough, as during the first read. While the API is closed, its
- * reason is given once for all resources.
+ * Why a resource is in its state; null when the state says enough, as during the first read. What concerns several
+ * resources is said once for all: that the API is closed, and that settings leave them out.
  */
 export function shownReason(
-  { state, reason }: Pick<ResourceReport, 'state' | 'reason'>,
-  { api }: Pick<StatusReport, 'api'>,
+  row: Pick<ResourceReport, 'resource' | 'state' | 'reason'>,
+  report: Pick<StatusReport, 'api' | 'chosen_resources'>,
 ): string | null {
-  return state === 'backfilling' || (state === 'on hold' && api !== null) ? null : reason
+  const { state, reason } = row
+  const isSaid = isLeftOut(row, report) || (state === 'on hold' && report.api !== null)
+  return state === 'backfilling' || isSaid ? null : reason
 }
 
 /** What the API allows, as parley has learned it from refusals. */

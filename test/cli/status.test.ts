@@ -469,14 +469,19 @@ test.each([
   if (left !== undefined) expect(lines.join('\n')).toContain(`\nHidden columns: ${left}. `)
 })
 
-test('resources that were never read, since the settings leave them out, are named in one sentence', () => {
-  const resources = BUSY.resources.map(row => ({ ...row, state: 'backfilling' as const, reason: 'Left out' }))
-  const lines = printed(undefined, { ...BUSY, resources, chosen_resources: RESOURCE_NAMES.slice(2) })
-  expect(lines).toContain(
-    'Left out by sync.resources, --only or --skip, so not read: members, teams. Choose them there to read them.',
-  )
-  expect(printed(undefined).join('\n')).not.toContain('so not read')
-})
+test.each(['backfilling', 'ok'] as const)(
+  'resources that the settings leave out are named in one sentence and not due (%s)',
+  state => {
+    const resources = BUSY.resources.map(row => ({ ...row, state, reason: 'Left out' }))
+    const lines = printed(undefined, { ...BUSY, resources, chosen_resources: RESOURCE_NAMES.slice(2) })
+    expect(lines).toContain(
+      'Left out by sync.resources, --only or --skip, so not read: members, teams. Choose them there to read them.',
+    )
+    expect(lines.find(line => line.startsWith('teams '))).not.toMatch(/ due (now|in)/)
+    expect(lines.find(line => line.startsWith('teams: '))).toBeUndefined()
+    expect(printed(undefined).join('\n')).not.toContain('so not read')
+  },
+)
 
 test('an API that does not answer is reported once, and the reasons of single resources stay', () => {
   const since = before(240)

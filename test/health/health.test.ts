@@ -402,8 +402,24 @@ describe('the verdict', () => {
     expect(verdict({}, { complete_as_of: '2026-02-28T10:00:00.000Z' })).toMatchObject({
       kind: 'ok',
       text: 'Up to date: what is new until 11:59:00 UTC is here',
-      detail: expect.stringContaining('everything published before 2026-02-28 10:00 UTC is here'),
+      detail:
+        'Nothing to do. Older dates are read again at intervals: everything published before 2026-02-28 10:00 UTC is here, whatever its date',
     })
+  })
+
+  test('when sync.since has been narrowed, no older date is said to be read again', () => {
+    const read_since = { since: '2026-01-01T00:00:00.000Z', complete_as_of: FRESH }
+    expect(verdict({}, { complete_as_of: '2026-02-28T10:00:00.000Z', read_since }).detail).toBe(
+      'Nothing to do. Items from before 2026-01-01 (sync.since) are not read again: everything published before 2026-02-28 10:00 UTC is here, whatever its date',
+    )
+  })
+
+  test('a sync.since in the future is a warning that names it', () => {
+    const read_since = { since: '2027-06-01T00:00:00.000Z', complete_as_of: null }
+    const what = 'sync.since is 2027-06-01, in the future, so no new activities and messages are read'
+    expect(problemsOf(report({}, { read_since }), NOW)).toMatchObject([{ id: 'since', kind: 'warn', what }])
+    const past = { ...read_since, since: '2026-03-04T11:00:00.000Z' }
+    expect(problemsOf(report({}, { read_since: past }), NOW)).toEqual([])
   })
 
   test('a complete warehouse is not up to date when no process reads, and a backfill is reading what is new', () => {

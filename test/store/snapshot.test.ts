@@ -27,6 +27,7 @@ import {
 } from '../../src/store/snapshot/snapshot.ts'
 import {
   readCompleteness,
+  readReadSince,
   readStatus,
   type StatusRow,
   statusInstants,
@@ -553,4 +554,22 @@ test('what sync.since leaves out does not make a warehouse incomplete, and spans
   store.exec(`UPDATE sync_segments SET to_at = '${late}' WHERE listed_at = '${early}';
     INSERT INTO sync_segments (feed, from_at) VALUES ('messages.list', '${late}')`)
   expect(read()).toMatchObject({ complete_as_of: null, unread: ['messages'] })
+})
+
+test('what sync.since no longer reads again has an instant of its own, and the whole keeps the older one', () => {
+  const store = temporaryStore()
+  const [since, early, late] = [
+    '2026-06-01T00:00:00.000Z',
+    '2026-07-01T00:00:00.000Z',
+    '2026-07-02T00:00:00.000Z',
+  ]
+  store.exec(`INSERT INTO sync_meta VALUES ('chosen_resources', '["messages"]');
+    UPDATE sync_resources SET first_complete_at = '${early}';
+    INSERT INTO sync_segments (feed, from_at, to_at, listed_at) VALUES
+      ('messages.list', NULL, '${since}', '${early}'), ('messages.list', '${since}', NULL, '${late}')`)
+  const bounded = () => readReadSince(store.db).get('messages')
+  expect(bounded()).toBeUndefined()
+  store.exec(`INSERT INTO sync_meta VALUES ('since', '${since}')`)
+  expect(bounded()).toEqual({ since, complete_as_of: late })
+  expect(readCompleteness(store.db)).toMatchObject({ complete_as_of: early, since: null })
 })

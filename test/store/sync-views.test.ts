@@ -290,6 +290,8 @@ describe('the rows of sync_status', () => {
     expect(reasonOf('members')).toEqual([{ state: 'backfilling', reason }])
     expect(reasonOf('teams')).toEqual([unread])
     complete(store)
+    expect(reasonOf('members')).toEqual([{ state: 'ok', reason }])
+    store.state.setMeta(META.chosenResources, '["members"]')
     expect(reasonOf('members')).toEqual([{ state: 'ok', reason: null }])
   })
 

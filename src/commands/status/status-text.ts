@@ -30,7 +30,7 @@ export interface StatusPageOptions {
 export function statusPage(report: StatusReport, { now, columns }: StatusPageOptions): string {
   const width = columns ?? Number.POSITIVE_INFINITY
   const resources = failingFirst(report.resources)
-  const { lines, left } = fitTable(resourceColumns(now), resources, width)
+  const { lines, left } = fitTable(resourceColumns(report, now), resources, width)
   const reasons = resources.flatMap(row => {
     const reason = shownReason(row, report)
     return reason === null ? [] : indentedNote(row.resource, reason, width)
@@ -68,11 +68,10 @@ function failingFirst(resources: readonly ResourceReport[]): ResourceReport[] {
   return [...resources.filter(isFailing), ...resources.filter(one => !isFailing(one))]
 }
 
-/** When the resource is due; null when that is not known, as while reading is on hold. */
-const nextDue = ({ state, next_run_at }: ResourceReport): string | null =>
-  state === 'on hold' ? null : next_run_at
-
-function resourceColumns(now: number): RankedColumn<ResourceReport>[] {
+function resourceColumns(report: StatusReport, now: number): RankedColumn<ResourceReport>[] {
+  /** When the resource is due; null when that is not known, as while reading is on hold, and when it is left out. */
+  const nextDue = (row: ResourceReport): string | null =>
+    row.state === 'on hold' || isLeftOut(row, report) ? null : row.next_run_at
   const number = (title: string, value: (row: ResourceReport) => number) => ({
     title,
     align: 'right' as const,

@@ -37,11 +37,11 @@ import {
   type UncountedRow,
 } from './status.ts'
 
-/** Whether a resource was never read completely because `sync.resources`, `--only` or `--skip` leave it out. */
+/** Whether a resource is not read because `sync.resources`, `--only` or `--skip` leave it out, and nothing else is wrong. */
 export const isLeftOut = (
   { resource, state }: Pick<UncountedRow, 'resource' | 'state'>,
   { chosen_resources: chosen }: Pick<StatusReport, 'chosen_resources'>,
-): boolean => state === 'backfilling' && !chosen.includes(resource)
+): boolean => (state === 'backfilling' || state === 'ok') && !chosen.includes(resource)
 
 /** What `parley status --json` prints and the daemon's `/status` answers, field by field. */
 export interface StatusReport<Row = ResourceReport> {

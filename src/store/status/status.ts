@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { CATALOG } from '../../catalog/catalog.ts'
+import { feedsOf } from '../../catalog/feeds.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import type { ResourceStateName } from '../../dictionary/sync-tables.ts'
 import { hasView } from '../database/existing-tables.ts'
@@ -100,21 +101,28 @@ export interface Completeness extends ReadState {
   chosen: readonly ResourceName[]
 }
 
-/** A resource of which all items before an instant were left out. */
+/** A resource of which the items before an instant were never read, or are not read again because of `sync.since`. */
 export interface ReadSince {
   since: string
   /** Up to when its items from `since` on are complete; null while some of them are unread. */
   complete_as_of: string | null
 }
 
+const TIMELINE_FEEDS = CATALOG.flatMap(feedsOf).flatMap(({ id, feed }) =>
+  feed.mode === 'timeline' ? [`'${id}'`] : [],
+)
+
 /**
- * The resources whose first read is over and left out all items before an instant. Spans that became unread later lie
- * after it, so `complete_as_of` is NULL until they are read.
+ * The resources whose first read is over and left out all items before an instant, and timelines of which `sync.since`
+ * leaves them out now. Spans that became unread later lie after it, so `complete_as_of` is NULL until they are read.
  */
 const READ_SINCE = `SELECT resource, since, CASE WHEN count(*) = count(listed_at) THEN min(listed_at) END AS complete_as_of
   FROM (
     SELECT substr(feed, 1, instr(feed, '.') - 1) AS resource, to_at, listed_at,
-      min(coalesce(from_at, '')) FILTER (WHERE listed_at IS NOT NULL) OVER (PARTITION BY feed) AS since
+      max(
+        min(coalesce(from_at, '')) FILTER (WHERE listed_at IS NOT NULL) OVER (PARTITION BY feed),
+        iif(feed IN (${TIMELINE_FEEDS.join(', ')}), coalesce((SELECT value FROM sync_meta WHERE key = '${META.since}'), ''), '')
+      ) AS since
     FROM sync_segments WHERE scope = ''
   ) JOIN sync_resources USING (resource)
   WHERE first_complete_at IS NOT NULL AND since <> '' AND (to_at IS NULL OR to_at > since)

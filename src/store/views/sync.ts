@@ -112,7 +112,7 @@ const STATE = `CASE
     WHEN s.gate IS NOT NULL THEN 'on hold'
     WHEN s.unavailable_since IS NOT NULL THEN 'unavailable'
     WHEN ${IS_BACKFILLING} THEN 'backfilling'
-    WHEN s.waiting > 0 THEN 'waiting'
+    WHEN s.waiting > 0 AND ${IS_LEFT_OUT} IS NOT 1 THEN 'waiting'
     ELSE 'ok' END`
 
 const LEFT_OUT = 'Left out by sync.resources, --only or --skip; choose it there to read it'
@@ -124,14 +124,14 @@ const SIZE_DIFFERS_NOW = `EXISTS (SELECT 1 FROM sync_meta
       WHERE key >= '${SIZE_DIFFERS}' || r.resource || '.' AND key < '${SIZE_DIFFERS}' || r.resource || '/')`
 
 /**
- * Every state but `ok` has a reason, and `ok` where deletions are not recognised. A closed gate is the reason unless the
+ * Every state but `ok` has a reason, and `ok` where the resource is left out or deletions are not recognised. A closed gate is the reason unless the
  * resource itself fails.
  */
 const REASON = `CASE
     WHEN s.failing_since IS NOT NULL THEN coalesce(s.reason, 'The last run failed')
     WHEN s.gate IS NOT NULL THEN s.gate_reason
     WHEN s.unavailable_since IS NOT NULL THEN coalesce(s.reason, 'This workspace does not offer it')
-    WHEN ${IS_BACKFILLING} AND ${IS_LEFT_OUT} THEN '${LEFT_OUT}'
+    WHEN ${IS_LEFT_OUT} THEN '${LEFT_OUT}'
     WHEN ${IS_BACKFILLING} THEN coalesce(s.reason, 'Not completely read yet')
     WHEN s.waiting > 0 THEN 'Not ready in the API yet: ' || s.waits_for || ' (' || s.waiting || ')'
     WHEN s.size_differs THEN '${SIZE_REASON}' END`
