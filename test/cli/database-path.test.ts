@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, readdirSync, symlinkSync, writeFileSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
@@ -43,6 +44,13 @@ const UNUSABLE: readonly [what: string, path: string, says: string, create: (fol
     'it is a folder, not a file (EISDIR)',
     folder => mkdirSync(join(folder, 'folder')),
   ],
+  ['of a device', '/dev/null', 'it is a device, a pipe or a socket, not a file (EFTYPE)', () => undefined],
+  [
+    'of a named pipe',
+    'pipe',
+    'it is a device, a pipe or a socket, not a file (EFTYPE)',
+    folder => execFileSync('mkfifo', [join(folder, 'pipe')]),
+  ],
 ]
 
 test.concurrent.for(UNUSABLE)(
@@ -56,7 +64,7 @@ test.concurrent.for(UNUSABLE)(
       const ended = await parley([...command.split(' '), '--database', path], place)
       expect(ended, command).toMatchObject({ status: EXIT_STATUS.databaseUnavailable, stdout: '' })
       expect(ended.stderr, command).toContain(
-        `parley: Cannot use the database ${join(place.cwd, path)}: ${says}\nhint: `,
+        `parley: Cannot use the database ${resolve(place.cwd, path)}: ${says}\nhint: `,
       )
     }
     expect(readdirSync(place.cwd)).toEqual(before)

@@ -25,6 +25,11 @@ const DATABASE_FAULTS: readonly (DatabaseFault & { codes: RegExp })[] = [
     hint: 'Check database.path.',
   },
   {
+    codes: /^EFTYPE/,
+    problem: 'it is a device, a pipe or a socket, not a file',
+    hint: 'Check database.path.',
+  },
+  {
     codes: /^SQLITE_READONLY_DIRECTORY/,
     problem: 'the -wal and -shm files are missing, and this user may not create them',
     hint: 'Run parley status once as the owner of the file to create them, or use a snapshot.',

@@ -35,7 +35,8 @@ export function openDatabase(options: OpenOptions): Sqlite {
   const { path, mode = 0o600, readonly = false, workspace, migrations } = options
   const file = resolve(path)
   try {
-    if (!readonly) refuseSecondName(resolvedPath(file))
+    if (readonly) databaseStats(file)
+    else refuseSecondName(resolvedPath(file))
     const db = readonly ? openReader(file, BUSY_TIMEOUT_MS) : openWritableFile(file, mode, BUSY_TIMEOUT_MS)
     try {
       // This check precedes every write: even setting the journal mode would change a file that parley did not create.
@@ -160,15 +161,16 @@ function refuseForeignOrNewer(db: Sqlite, file: string, migrations: string | und
 
 /**
  * @returns the stats of the database file; undefined when it does not exist yet. `existsSync` is also false for a path
- * that cannot be followed, and a command would offer to create a database that it cannot create.
- * @throws StopError (73) when the path cannot be followed, or names a folder
+ * that cannot be followed, and a command would offer to create a database that it cannot create. SQLite would open a
+ * device, and at a named pipe it would wait for another process, where no signal could stop this one.
+ * @throws StopError (73) when the path cannot be followed, or names anything but a file
  */
 export function databaseStats(path: string): Stats | undefined {
   const file = resolve(path)
   try {
     const stats = statSync(file)
-    if (stats.isDirectory()) throw Object.assign(new Error('It is a folder'), { code: 'EISDIR' })
-    return stats
+    if (stats.isFile()) return stats
+    throw Object.assign(new Error('It is not a file'), { code: stats.isDirectory() ? 'EISDIR' : 'EFTYPE' })
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined
     throw databaseError(error, file)
