@@ -1,5 +1,4 @@
 import { EXIT_STATUS } from '../base/errors.ts'
-import { RESOURCE_NAMES } from '../declare/resource-names.ts'
 import { hasColours } from '../terminal/output.ts'
 import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './base/command.ts'
 
@@ -37,8 +36,8 @@ export const daemonCommand: CommandDefinition = {
         import('../daemon/service-manager.ts'),
         import('../base/clock.ts'),
       ])
-    const names = { resourceNames: RESOURCE_NAMES, tableNames: declaredTableNames() }
-    const load = () => loadCommandSettings(context, input, { requireApi: true, ...names }).settings
+    const need = { requireApi: true, tableNames: declaredTableNames() } as const
+    const load = () => loadCommandSettings(context, input, need).settings
     const settings = load()
     const { stderr, env, log: stream, signal } = context
     const clock = systemClock()

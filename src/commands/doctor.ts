@@ -20,6 +20,7 @@ import {
 } from '../doctor/machine.ts'
 import { publishingFindings } from '../doctor/publishing.ts'
 import { type RunningWriter, runningWriter } from '../doctor/writer.ts'
+import { declaredTableNames } from '../export/chosen-tables.ts'
 import { nextTurn } from '../export/partitions.ts'
 import { needsToken } from '../server/access.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
@@ -160,7 +161,8 @@ function checkSettings(
   add: Add,
 ): SettingsForChecks {
   const line = findingsOf('settings')
-  const request = { flags, env, cwd, resourceNames: RESOURCE_NAMES }
+  const names = { resourceNames: RESOURCE_NAMES, tableNames: declaredTableNames() }
+  const request = { flags, env, cwd, ...names }
   try {
     const loaded = loadSettings({ ...request, requireApi: true })
     add(line.ok(loaded.file ?? 'from the environment, flags and defaults (no settings file)'))

@@ -18,6 +18,7 @@ import {
   settingNamed,
 } from '../config/settings.ts'
 import { renderSettingsFile } from '../config/settings-file.ts'
+import { RESOURCE_NAMES } from '../declare/resource-names.ts'
 import { replaceFile } from '../store/disk/new-files.ts'
 import type { GuessedSetting } from '../store/reporting/guessed-settings.ts'
 import { ask } from '../terminal/ask.ts'
@@ -55,7 +56,7 @@ export const initCommand: CommandDefinition<InitOptions> = {
 
   async run(context, { flags, options }) {
     const { env, cwd, stdout, stderr, stdin } = context
-    const values = tomlValues(flags, cwd)
+    const values = await tomlValues(flags, cwd)
     const guesses = await guessesFor({ flags, env, cwd })
     if (options.stdout) {
       stdout.write(renderSettingsFile(values, guesses))
@@ -135,8 +136,10 @@ function isGiven(key: SettingKey, flags: SettingFlags, env: Environment): boolea
 }
 
 /** The flags as TOML, after the usual checks. An existing settings file is not read. */
-function tomlValues(flags: SettingFlags, cwd: string): { [Key in SettingKey]?: string } {
-  loadSettings({ flags: { ...flags, config: devNull }, env: {}, cwd, requireApi: false })
+async function tomlValues(flags: SettingFlags, cwd: string): Promise<{ [Key in SettingKey]?: string }> {
+  const { declaredTableNames } = await import('../export/chosen-tables.ts')
+  const names = { resourceNames: RESOURCE_NAMES, tableNames: declaredTableNames() }
+  loadSettings({ flags: { ...flags, config: devNull }, env: {}, cwd, requireApi: false, ...names })
   return Object.fromEntries(
     SETTING_LIST.flatMap(([key, { kind, secret }]) => {
       const text = flags[key]

@@ -7,6 +7,7 @@ import { wholeNumber } from '../base/whole-number.ts'
 import * as kinds from '../config/kinds.ts'
 import { loadSettings } from '../config/load-settings.ts'
 import type { SettingKey } from '../config/settings.ts'
+import { RESOURCE_NAMES } from '../declare/resource-names.ts'
 import type { PublishSummary } from '../publish/publish.ts'
 import { type TableColumn, table } from '../terminal/table.ts'
 import { countText, durationText } from '../terminal/wording.ts'
@@ -159,7 +160,8 @@ function targetOfSettings(
   { flags }: CommandInput<object>,
   tableNames: readonly string[],
 ): string {
-  const { target } = loadSettings({ flags, env, cwd, tableNames, requireApi: false }).settings.publish
+  const names = { resourceNames: RESOURCE_NAMES, tableNames }
+  const { target } = loadSettings({ flags, env, cwd, requireApi: false, ...names }).settings.publish
   if (target !== undefined) return target
   throw new StopError('parley publish needs a target: a folder or s3://bucket/prefix', {
     code: 'publish-no-target',

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
@@ -9,15 +10,40 @@ import { openAt } from '../store/temporary-store.ts'
 import { emptyFolder, parley } from './parley.ts'
 
 test('all wrong flags are reported at once, without a stack', async () => {
-  const { status, stdout, stderr } = await parley(['init', '--max-concurrency', 'many', '--since', 'soon'])
+  const { status, stdout, stderr } = await parley(
+    'init --max-concurrency many --since soon --only robots --publish-tables robots'.split(' '),
+  )
   expect({ status, stdout }).toEqual({ status: EXIT_STATUS.settings, stdout: '' })
   expect(stderr.split('\n')).toEqual([
-    'parley: Invalid settings, 2 problems:',
+    'parley: Invalid settings, 4 problems:',
     expect.stringMatching(/^ {2}api\.max_concurrency is "many" in flag --max-concurrency: expected /),
     expect.stringMatching(/^ {2}sync\.since is "soon" in flag --since: expected /),
+    expect.stringMatching(
+      /^ {2}sync\.resources is \["robots"\] in flag --only: there is no resource "robots"; expected /,
+    ),
+    '  publish.tables is ["robots"] in flag --publish-tables: there is no table "robots"',
     'hint: config/README.md explains every setting.',
     '',
   ])
+})
+
+test.for([
+  'backfill',
+  'daemon',
+  'doctor',
+  'export parquet out',
+  'publish out',
+  'publish',
+  'resync members',
+  'snapshot copy.db',
+])('%s reports unknown names in the settings together with what else is wrong', async line => {
+  const cwd = emptyFolder()
+  writeFileSync(join(cwd, 'names.toml'), '[sync]\npoll_seconds = 0\nresources = ["robots"]\n')
+  const { stdout, stderr, status } = await parley([...line.split(' '), '--config', 'names.toml'], { cwd })
+  expect(status).toBe(EXIT_STATUS.settings)
+  const said = `${stdout}${stderr}`
+  expect(said).toContain('sync.poll_seconds is 0')
+  expect(said).toContain('there is no resource "robots"')
 })
 
 test('a snapshot schedule that never occurs is refused with the setting, the value and what was expected', async () => {
@@ -66,12 +92,14 @@ test('a request to reload that comes before the settings are read does not end t
 })
 
 test.for([['status'], ['search', 'word'], ['schema']])(
-  '%s only warns about a wrong setting that it does not use',
+  '%s only warns about wrong settings that it does not use',
   async args => {
     const cwd = emptyFolder()
     openAt(join(cwd, 'parley.db')).close()
-    const { status, stderr } = await parley(args, { cwd, env: { PARLEY_SYNC_POLL_SECONDS: 'often' } })
+    const env = { PARLEY_SYNC_POLL_SECONDS: 'often', PARLEY_SYNC_RESOURCES: 'robots' }
+    const { status, stderr } = await parley(args, { cwd, env })
     expect({ args, status }).toEqual({ args, status: EXIT_STATUS.done })
-    expect(stderr).toMatch(/^parley: Warning: sync\.poll_seconds is "often" in environment/)
+    expect(stderr).toMatch(/^parley: Warning: sync\.poll_seconds is "often" in environment/m)
+    expect(stderr).toMatch(/^parley: Warning: sync\.resources is \["robots"\] in environment/m)
   },
 )

@@ -67,8 +67,7 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
     } = input.options
     let hasSummary = false
     try {
-      const need = { requireApi: true, resourceNames: RESOURCE_NAMES } as const
-      const { settings } = loadCommandSettings(context, input, need)
+      const { settings } = loadCommandSettings(context, input, { requireApi: true })
       const chosen = await chosenResources(settings.sync.resources, skip)
       const request = { settings, ...chosen, json, isRenamed }
       if (plan) return await (await import('./plan.ts')).showPlan(context, request)

@@ -7,6 +7,7 @@ import {
   type SettingsRequest,
 } from '../../config/load-settings.ts'
 import { SETTING_LIST, type SettingKey, sectionOf, settingNamed } from '../../config/settings.ts'
+import { RESOURCE_NAMES } from '../../declare/resource-names.ts'
 import type { Keyboard } from '../../terminal/ask.ts'
 import type { Output } from '../../terminal/output.ts'
 
@@ -133,7 +134,7 @@ export const DATABASE_ONLY = {
 } as const satisfies Partial<SettingsRequest>
 
 /** What a command needs of the settings. */
-export type SettingsNeed = Omit<SettingsRequest, 'flags' | 'env' | 'cwd' | 'user'>
+export type SettingsNeed = Omit<SettingsRequest, 'flags' | 'env' | 'cwd' | 'user' | 'resourceNames'>
 
 /** Loads the settings and prints the warnings on standard error. */
 export function loadCommandSettings<Need extends SettingsNeed>(
@@ -141,7 +142,7 @@ export function loadCommandSettings<Need extends SettingsNeed>(
   { flags }: CommandInput<object>,
   need: Need,
 ) {
-  const loaded = loadSettings({ flags, env, cwd, ...need })
+  const loaded = loadSettings({ flags, env, cwd, resourceNames: RESOURCE_NAMES, ...need })
   for (const warning of loaded.warnings) stderr.write(`parley: Warning: ${warning}\n`)
   return loaded
 }
