@@ -11,7 +11,7 @@
  *   message texts are read.
  */
 
-import { readFileSync, writeSync } from 'node:fs'
+import { closeSync, readFileSync, writeSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { EXIT_STATUS, errorCode, StopError } from './base/errors.ts'
 import { keepDebuggerClosed } from './base/process-signals.ts'
@@ -39,13 +39,13 @@ const status = await runCommandLine(process.argv.slice(2), {
 process.stdout.write('', () => process.exit(status))
 
 /**
- * Keeps the command running when its output has no reader. A reader such as `head` may close the pipe early. Standard
- * error may fail on a full disk or a closed terminal.
+ * Keeps the command running when its output has no reader. A reader such as `head` may close the pipe early, and a
+ * closed terminal fails. Standard error may fail on a full disk too.
  */
 function ignoreLostReaders(): void {
   process.stderr.on('error', () => undefined)
   process.stdout.on('error', error => {
-    if (!('code' in error) || error.code !== 'EPIPE') throw error
+    if (!['EPIPE', 'EIO'].includes(errorCode(error) ?? '')) throw error
   })
 }
 
@@ -74,7 +74,11 @@ function standardOutput(): Output {
   }
 }
 
-/** The first SIGTERM or SIGINT aborts the returned AbortSignal. The second one ends the process at once. */
+/**
+ * The first SIGTERM or SIGINT aborts the returned AbortSignal. The second one ends the process at once. SIGHUP is the
+ * same for a command that does not listen to it, but a second one does nothing: a shell and the system may each send one
+ * when a terminal is closed.
+ */
 function stopSignal(): AbortSignal {
   const controller = new AbortController()
   const stop = (by: string) => {
@@ -88,6 +92,12 @@ function stopSignal(): AbortSignal {
     )
   }
   process.on('SIGTERM', stop).on('SIGINT', stop)
+  process.on('SIGHUP', by => {
+    if (process.listenerCount('SIGHUP') > 1 || controller.signal.aborted) return
+    // Node aborts at its end where it cannot reset a terminal that is gone. It leaves closed descriptors alone.
+    process.on('exit', () => [0, 1, 2].forEach(closeSync))
+    stop(by)
+  })
   // Node emits this event only when the parent process opened an IPC channel, as parley demo does.
   const stopAsOrphan = () => stop('the end of the parent process')
   process.on('disconnect', stopAsOrphan)

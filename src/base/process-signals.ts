@@ -9,9 +9,10 @@ export function keepDebuggerClosed(): void {
 }
 
 /**
- * Makes a child process ignore SIGINT and SIGTERM. The parent gets these signals too, handles them and kills the child.
+ * Makes a child process ignore the signals that stop a command. The parent gets them too, handles them and kills the
+ * child.
  */
 export function leaveSignalsToParent(): void {
   keepDebuggerClosed()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
 }

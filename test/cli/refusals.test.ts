@@ -94,15 +94,18 @@ test.concurrent('an address where nothing listens ends with 69', async () => {
   )
 })
 
-test.concurrent('a request without a response is cancelled 10 s after the first signal', async context => {
-  const silent = await silentApi(context)
-  const running = startParley(['backfill', '--json'], placeFor(silent))
-  await silent.asked
-  running.child.kill('SIGINT')
-  const { status, stdout } = await running.ended
-  expect(status).toBe(EXIT_STATUS.unfinished)
-  expect(JSON.parse(stdout)).toMatchObject({ complete: false, interrupted: true })
-})
+test.concurrent.for(['SIGINT', 'SIGHUP'] as const)(
+  'a request without a response is cancelled 10 s after the first %s',
+  async (signal, context) => {
+    const silent = await silentApi(context)
+    const running = startParley(['backfill', '--json'], placeFor(silent))
+    await silent.asked
+    running.child.kill(signal)
+    const { status, stdout } = await running.ended
+    expect(status).toBe(EXIT_STATUS.unfinished)
+    expect(JSON.parse(stdout)).toMatchObject({ complete: false, interrupted: true })
+  },
+)
 
 test.concurrent('a second signal ends a backfill at once', async context => {
   const silent = await silentApi(context)

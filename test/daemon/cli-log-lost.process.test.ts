@@ -1,10 +1,10 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { statSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { PROGRAM } from '../cli/parley.ts'
-import { placeFor, workspace } from '../cli/workspace.ts'
+import { placeFor, silentApi, workspace } from '../cli/workspace.ts'
 import { until } from '../support/until.ts'
 import { column, loaded, seen, startDaemon } from './cli-daemon.ts'
 
@@ -54,4 +54,24 @@ test('a daemon whose terminal is closed continues', async context => {
   await once(terminal, 'close')
   const [id = ''] = simulator.apply({ kind: 'publish', resource: 'messages' }).ids
   expect(await seen(place.file, id, 'SELECT id FROM message_copies WHERE id = ?', id)).toBe(id)
+})
+
+test('a backfill whose terminal is closed ends with 75', async context => {
+  const silent = await silentApi(context)
+  const place = placeFor(silent)
+  // The shell survives the end of its terminal, and notes the exit status.
+  const command = `trap '' HUP; '${process.execPath}' '${PROGRAM}' backfill; echo $? > status`
+  const terminal = spawn('script', ['--quiet', '--command', command, '/dev/null'], {
+    cwd: place.cwd,
+    env: { PATH: process.env['PATH'], ...place.env },
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
+  await silent.asked
+  const [pid] = column(place.file, "SELECT value ->> 'pid' FROM sync_meta WHERE key = 'writer'")
+  terminal.kill('SIGKILL')
+  await once(terminal, 'close')
+  process.kill(Number(pid), 'SIGHUP')
+  const noted = join(place.cwd, 'status')
+  const status = () => (existsSync(noted) ? readFileSync(noted, 'utf8') : '')
+  expect(await until(status, text => text.endsWith('\n'))).toBe('75\n')
 })

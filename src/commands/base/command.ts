@@ -23,10 +23,13 @@ export interface CommandContext {
   log?: { write(text: string): unknown }
   /** Where a person types answers to questions. */
   stdin: Keyboard
-  /** Aborted by the first SIGTERM or SIGINT. The reason is a StopError (exit status 75), which a command may throw. */
+  /**
+   * Aborted by the first SIGTERM or SIGINT, or by SIGHUP without a listener. The reason is a StopError (exit status 75),
+   * which a command may throw.
+   */
   signal: AbortSignal
   /**
-   * Calls the listener on every signal of that name. Without a listener SIGHUP ends the process, and SIGUSR1 does
+   * Calls the listener on every signal of that name. Without a listener SIGHUP stops the command, and SIGUSR1 does
    * nothing.
    */
   onSignal(name: 'SIGHUP' | 'SIGUSR1', listener: () => void): void
