@@ -131,8 +131,9 @@ export function zshScript(program: Command): string {
       ...(argument === undefined ? [] : [zshValue(argument)]),
     ]
     const alternatives = values.map(value => `"values:${value}"`).join(' ')
-    // Without a rule for arguments, zsh completes no option after an argument.
-    const rest = values.length === 0 ? "'*: :()'" : `'*: :_alternative ${alternatives}'`
+    // Without a rule for arguments, zsh completes no option after an argument. The space before `_alternative` keeps zsh
+    // from passing it options that it does not know.
+    const rest = values.length === 0 ? "'*: :()'" : `'*: : _alternative ${alternatives}'`
     const specs = [...flags.flatMap(zshFlags), rest]
     return `    '${words.join(' ')}')\n      _arguments -s -S ${specs.join(' \\\n        ')} ;;`
   })

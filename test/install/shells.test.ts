@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -14,7 +14,7 @@ const script = (shell: string) => {
   return path
 }
 
-/** Each prints the last word after Tab. The line is given as `LINE`. */
+/** Each prints the last word after Tab, and the errors of the script. The line is given as `LINE`. */
 const SHELLS: Readonly<Record<string, (path: string) => readonly string[]>> = {
   bash: path => [
     'bash',
@@ -28,9 +28,10 @@ const SHELLS: Readonly<Record<string, (path: string) => readonly string[]>> = {
     '-c',
     [
       'zmodload zsh/zpty; zpty z zsh -f -i',
-      `zpty -w z 'autoload -Uz compinit; compinit -u -d ${path}-dump; source ${path}; parley() { print "WORDS"": $argv[-1] END" }'`,
+      `zpty -w z 'autoload -Uz compinit; compinit -u -d ${path}-dump; source ${path}; parley() { print "WORDS"": $argv[-1] END" }; exec 2> ${path}-errors'`,
       `zpty -w z "$LINE"$'\\t'; zpty -r z said '*WORDS: * END*'`,
       '[[ $said =~ "WORDS: ([^ ]*) END" ]] && print -- $match[1]',
+      `cat ${path}-errors >&2`,
     ].join('\n'),
   ],
 }
@@ -51,12 +52,14 @@ describe.each(Object.entries(SHELLS))('%s', (shell, argv) => {
     ['parley status --all --che', '--check'],
     ['parley status --check --resource meeti', 'meetings'],
     ['parley resync meeti', 'meetings'],
+    ['parley restore ware', 'warehouse.db'],
     ['parley publish ver', 'verify'],
     ['parley publish --tables message_par', 'message_participants'],
     ['parley publish verify --loc', '--location'],
     ['parley completion z', 'zsh'],
   ])('completes %s with %s', ([line = '', word]) => {
-    const said = execFileSync(command, args, { cwd, env: { ...process.env, LINE: line }, encoding: 'utf8' })
-    expect(said.trim()).toBe(word)
+    const env = { ...process.env, LINE: line }
+    const { stdout, stderr } = spawnSync(command, args, { cwd, env, encoding: 'utf8' })
+    expect({ said: stdout.trim(), errors: stderr }).toEqual({ said: word, errors: '' })
   })
 })
