@@ -1,11 +1,15 @@
 import type { Argument, Command, Option } from 'commander'
+import { SETTINGS } from '../config/settings.ts'
 import { RESOURCE_NAMES } from '../declare/resource-names.ts'
+import { REPORTS } from '../declare/resyncable.ts'
+import { DICTIONARY } from '../dictionary/dictionary.ts'
 import { declaredTableNames } from '../export/chosen-tables.ts'
+import { SEARCH_KINDS } from '../store/search/query.ts'
 
 /** Scripts by which the Tab key completes a command line, made from the definitions of the commands. */
 
-/** The values that a shell offers for an option or an argument; undefined if they cannot be listed. */
-type Suggested = 'file' | 'folder' | readonly string[] | undefined
+/** What a shell offers for an option or an argument, `list` for words between commas; undefined for nothing. */
+type Suggested = 'file' | 'folder' | readonly string[] | { list: readonly string[] } | undefined
 
 interface Flag {
   /** The names of the flag, such as `-h` and `--help`. */
@@ -33,9 +37,13 @@ const VALUES: Readonly<Record<string, Suggested>> = {
   folder: 'folder',
   target: 'folder',
   resource: RESOURCE_NAMES,
-  resources: RESOURCE_NAMES,
-  names: RESOURCE_NAMES,
-  tables: declaredTableNames(),
+  'resource|reports': [...RESOURCE_NAMES, REPORTS],
+  resources: { list: RESOURCE_NAMES },
+  names: { list: RESOURCE_NAMES },
+  table: DICTIONARY.map(({ name }) => name),
+  tables: { list: declaredTableNames() },
+  kinds: { list: SEARCH_KINDS },
+  level: SETTINGS['log.level'].kind.words,
   'true|false': ['true', 'false'],
 }
 
@@ -119,6 +127,8 @@ function bashValue(value: Suggested): string {
   if (value === undefined) return ':'
   if (value === 'file' || value === 'folder')
     return `compopt -o filenames; mapfile -t COMPREPLY < <(compgen -${value === 'file' ? 'f' : 'd'} -- "$current")`
+  if ('list' in value)
+    return `COMPREPLY=($(compgen -P "\${current%"\${current##*,}"}" -W '${value.list.join(' ')}' -- "\${current##*,}"))`
   return `COMPREPLY=($(compgen -W '${value.join(' ')}' -- "$current"))`
 }
 
@@ -180,6 +190,7 @@ function zshValue(value: Suggested): string {
   if (value === undefined) return 'value: '
   if (value === 'file') return 'file:_files'
   if (value === 'folder') return 'folder:_files -/'
+  if ('list' in value) return `value: _values -s , value ${value.list.join(' ')}`
   return `value:(${value.join(' ')})`
 }
 
@@ -221,5 +232,6 @@ function fishValue(value: Suggested): string {
   if (value === undefined) return '-x'
   if (value === 'file') return '-r -F'
   if (value === 'folder') return "-x -a '(__fish_complete_directories)'"
+  if ('list' in value) return `-x -a '(__fish_append , ${value.list.join(' ')})'`
   return `-x -a ${fishQuoted(value.join(' '))}`
 }

@@ -1,3 +1,4 @@
+import { Argument } from 'commander'
 import { isoInstant } from '../base/clock.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../declare/resource-names.ts'
 import type { AcceptedDeletions } from '../engine/deletions/apply.ts'
@@ -9,7 +10,7 @@ export const acceptDeletionsCommand = resourceCommand({
     'Applies the deletions of one resource that the mass-deletion guard holds back, without waiting for a second complete pass. First check that the rows are really gone from the workspace: an API key that lost rights has the same effect. If another process is writing the warehouse, the request is handed over: a daemon applies it within seconds; during a backfill it waits for the next backfill or daemon.',
   examples: [['parley accept-deletions meetings', 'deletes the held-back meetings']],
   names: RESOURCE_NAMES,
-  meaning: 'name of the resource, as in parley status',
+  argument: new Argument('<resource>', 'name of the resource, as in parley status'),
   work: acceptOrHandOver,
 })
 

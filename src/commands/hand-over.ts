@@ -1,4 +1,4 @@
-import { Argument } from 'commander'
+import type { Argument } from 'commander'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import type { NewRequest } from '../store/file/handed-over.ts'
@@ -11,8 +11,8 @@ import { parseResourceName } from './base/option-values.ts'
 /** A command about one resource, done here or handed over to the process that writes the warehouse. */
 interface ResourceCommand<Name extends string> extends Pick<CommandDefinition, 'description' | 'examples'> {
   names: readonly Name[]
-  /** What the names are, for the help. */
-  meaning: string
+  /** The argument in the usage, and what it is. */
+  argument: Argument
   /** Does the work. Returns the sentences to print. */
   work(resource: Name, order: HandOverOptions): Promise<readonly string[]>
 }
@@ -23,12 +23,12 @@ export function resourceCommand<Name extends string>({
   description,
   examples,
   names,
-  meaning,
+  argument,
   work,
 }: ResourceCommand<Name>): CommandDefinition {
   return {
     description,
-    arguments: [new Argument('<resource>', meaning)],
+    arguments: [argument],
     settings: settingsOfSections('database'),
     options: [],
     examples,

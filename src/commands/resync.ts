@@ -1,3 +1,4 @@
+import { Argument } from 'commander'
 import { isoInstant } from '../base/clock.ts'
 import { RESOURCE_NAMES } from '../declare/resource-names.ts'
 import { REPORTS, type Resyncable } from '../declare/resyncable.ts'
@@ -14,7 +15,7 @@ export const resyncCommand = resourceCommand({
     ['parley resync message_bodies', 'reads the text of every message again, with one request each'],
   ],
   names: [...RESOURCE_NAMES, REPORTS],
-  meaning: 'name of the resource, as in parley status; or reports',
+  argument: new Argument('<resource|reports>', 'name of the resource, as in parley status; or reports'),
   work: resync,
 })
 

@@ -66,8 +66,11 @@ export const boolean: SettingKind<boolean> = {
   read: value => (typeof value === 'boolean' ? value : undefined),
 }
 
-export function oneOf<const T extends string>(...words: readonly T[]): SettingKind<T> {
+export function oneOf<const T extends string>(
+  ...words: readonly T[]
+): SettingKind<T> & { words: readonly T[] } {
   return {
+    words,
     allowed: () => `one of ${words.join(', ')}`,
     fromText: asText,
     read: value => words.find(word => word === value),

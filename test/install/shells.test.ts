@@ -53,10 +53,17 @@ describe.each(Object.entries(SHELLS))('%s', (shell, argv) => {
     ['parley status --check --resource meeti', 'meetings'],
     ['parley resync meeti', 'meetings'],
     ['parley restore ware', 'warehouse.db'],
+    ['parley resync repo', 'reports'],
+    ['parley schema message_par', 'message_participants'],
+    ['parley schema live_message_par', 'live_message_participants'],
     ['parley publish ver', 'verify'],
     ['parley publish --tables message_par', 'message_participants'],
     ['parley publish verify --loc', '--location'],
     ['parley completion z', 'zsh'],
+    ['parley daemon --log-level de', 'debug'],
+    ['parley search --kind transcript,action', 'transcript,action-item'],
+    ['parley backfill --skip teams,members,playbook_r', 'teams,members,playbook_results'],
+    ['parley export parquet out --tables meetings,message_par', 'meetings,message_participants'],
   ])('completes %s with %s', ([line = '', word]) => {
     const env = { ...process.env, LINE: line }
     const { stdout, stderr } = spawnSync(command, args, { cwd, env, encoding: 'utf8' })
