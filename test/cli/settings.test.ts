@@ -91,7 +91,7 @@ test('a request to reload that comes before the settings are read does not end t
   await expect(running).rejects.toMatchObject({ exitStatus: EXIT_STATUS.settings })
 })
 
-test.for([['status'], ['search', 'word'], ['schema']])(
+test.for([['status'], ['search', 'word'], ['schema'], ['report']])(
   '%s only warns about wrong settings that it does not use',
   async args => {
     const cwd = emptyFolder()
