@@ -225,7 +225,8 @@ describe('parley report', () => {
       UPDATE report_settings SET value = 'EUR' WHERE name = 'reporting.currency';
       DROP VIEW deals; CREATE VIEW "deals" /* One deal. */ AS SELECT 'd' || value AS deal_id, 'Deal' AS deal, 'Sales' AS pipeline, 'p' AS pipeline_id,
         'Talk' AS stage, 1 AS stage_position, 's' AS stage_id, iif(value > 2, 'JPY', 'USD') AS currency, 100 AS amount,
-        iif(value > 2, 1, 90) AS amount_reporting, NULL AS probability, 'member' AS owner_state, 'open' AS outcome
+        iif(value > 2, 1, 90) AS amount_reporting, NULL AS probability, 'member' AS owner_state, 'open' AS outcome,
+        1 AS open_deals, iif(value > 2, 1, 90) AS open_amount
         FROM json_each('[1,2,3]')`)
     expect((await reportOf(converted)).sections[0]?.sentence).toBe(
       '3 deals are open: 100 JPY, 200 USD. Converted, these are 181 in EUR.',
@@ -237,7 +238,8 @@ describe('parley report', () => {
       UPDATE report_settings SET value = 'EUR' WHERE name = 'reporting.currency';
       DROP VIEW deals; CREATE VIEW "deals" /* One deal. */ AS SELECT 'd' || value AS deal_id, 'Deal' AS deal, 'Sales' AS pipeline, 'p' AS pipeline_id,
         'Talk' AS stage, 1 AS stage_position, 's' AS stage_id, 'JPY' AS currency, 5 AS amount, NULL AS amount_reporting,
-        NULL AS probability, 'left' AS owner_state, iif(value > 3, 'unknown', 'open') AS outcome
+        NULL AS probability, 'left' AS owner_state, iif(value > 3, 'unknown', 'open') AS outcome,
+        iif(value > 3, 0, 1) AS open_deals, NULL AS open_amount
         FROM json_each('[1,2,3,4]')`)
     const [pipeline] = (await reportOf(unknown)).sections
     expect(pipeline?.sentence).toBe('3 deals are open: 15 JPY.')
