@@ -109,13 +109,13 @@ FROM conversations c JOIN meeting_action_items i ON c.kind = 'meeting' AND i.mee
 LEFT JOIN people p ON p.person_id = c.person_id
 WHERE c.is_readable = 1`,
   playbook_answers: `
-SELECT r.meeting_id, r.id AS playbook_result_id, a.id AS answer_id, coalesce(b.name, r.playbook_name) AS playbook,
-  coalesce(q.question, a.question) AS question, a.answer, ${finiteReal(NUMBER_IN_ANSWER)} AS answer_number,
+SELECT * FROM (SELECT r.meeting_id, r.id AS playbook_result_id, a.id AS answer_id,
+  CAST(coalesce(b.name, r.playbook_name) AS TEXT) AS playbook, CAST(coalesce(q.question, a.question) AS TEXT) AS question, a.answer, ${finiteReal(NUMBER_IN_ANSWER)} AS answer_number,
   CAST(CASE WHEN ${ANSWER_WORDS} = '' OR ${ANSWER_WORDS} IN (${NO_ANSWERS}) THEN 'unanswered' ELSE 'answered' END AS TEXT) AS state,
   c.day, c.person_id, p.member_id
 ${PLAYBOOK_RESULTS} JOIN talk_point_results a ON a.playbook_result_id = r.id
 LEFT JOIN playbook_talk_points q ON q.playbook_id = b.id AND q.id = a.talk_point_id
-WHERE r._deleted_at IS NULL AND c.is_readable = 1
+WHERE r._deleted_at IS NULL AND c.is_readable = 1)
 UNION ALL
 SELECT r.meeting_id, r.id, q.id, b.name, q.question, NULL, NULL, 'missing', c.day, c.person_id, p.member_id
 ${PLAYBOOK_RESULTS} JOIN playbook_talk_points q ON q.playbook_id = b.id
