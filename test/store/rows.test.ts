@@ -591,6 +591,23 @@ describe('the changes of records', () => {
 })
 
 describe('rejects that repeat', () => {
+  test('a reject that returns after it was resolved begins again', () => {
+    const store = temporaryStore()
+    const reject = {
+      resource: 'members',
+      feed: 'members.list',
+      scope: '',
+      item: { name: 'x' },
+      reason: 'no identity',
+    }
+    store.rejects.note(reject, FIRST)
+    store.rejects.resolve(reject.feed, null, LATER, LATER)
+    store.rejects.note(reject, LATEST)
+    expect(store.all('SELECT first_seen_at, last_seen_at, resolved_at FROM sync_rejects')).toEqual([
+      { first_seen_at: LATEST, last_seen_at: LATEST, resolved_at: null },
+    ])
+  })
+
   test('a repeated reject of an item only moves its last-seen time', () => {
     const store = temporaryStore()
     const reject = {

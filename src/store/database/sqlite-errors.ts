@@ -32,7 +32,7 @@ const DATABASE_FAULTS: readonly (DatabaseFault & { codes: RegExp })[] = [
   {
     codes: /^SQLITE_READONLY_DIRECTORY/,
     problem: 'the -wal and -shm files are missing, and this user may not create them',
-    hint: 'Run parley status once as the owner of the file to create them, or use a snapshot.',
+    hint: 'Run parley status once as a user who may write in its folder, or use a snapshot.',
   },
   {
     codes: /^EROFS/,

@@ -16,7 +16,8 @@ export function createRejects(prepare: Prepare) {
   const note = prepare(
     `INSERT INTO sync_rejects (resource, item, reason, first_seen_at, last_seen_at, _feed, _scope, _digest)
      VALUES (@resource, @item, @reason, @now, @now, @feed, @scope, @digest)
-     ON CONFLICT DO UPDATE SET last_seen_at = excluded.last_seen_at, reason = excluded.reason, resolved_at = NULL`,
+     ON CONFLICT DO UPDATE SET last_seen_at = excluded.last_seen_at, reason = excluded.reason, resolved_at = NULL,
+       first_seen_at = iif(resolved_at IS NULL, first_seen_at, excluded.first_seen_at)`,
   )
   const resolve = prepare(
     `UPDATE sync_rejects SET resolved_at = ? WHERE _feed = ? AND _scope = coalesce(?, _scope)
@@ -33,7 +34,9 @@ export function createRejects(prepare: Prepare) {
     has: (feed: string, scope: string) => any.get(feed, scope) !== undefined,
     /** The scopes of the feed's unresolved items. */
     scopesOf: (feed: string) => scopes.all(feed),
-    /** Adds an item. An item that already has a row gets a new `last_seen_at` and `reason`, and is no longer resolved. */
+    /**
+     * Adds an item. One that already has a row gets a new `last_seen_at` and `reason`; one that was resolved begins again.
+     */
     note({ resource, feed, scope, item, reason }: Reject, now: string) {
       const text = encodeJson(item)
       const digest = createHash('sha256').update(`${feed}\u0000${scope}\u0000${text}`).digest('base64')
