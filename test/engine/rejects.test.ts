@@ -6,6 +6,7 @@ import {
   numberedPage,
   refused,
   type ScriptedAnswer,
+  signal,
   startScriptedApi,
   v1Page,
   v2Page,
@@ -13,7 +14,8 @@ import {
 import { message, startTrial } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
 
-const DAY = 86_400_000
+const MINUTE = 60_000
+const DAY = 1440 * MINUTE
 const UNRESOLVED = 'SELECT count(*) FROM sync_rejects WHERE resolved_at IS NULL'
 
 test.each([
@@ -288,6 +290,51 @@ describe.each(READ_ONE_BY_ONE)(
     })
   },
 )
+
+describe('a stored meeting that answers 404 twice while a backfill reads its list', () => {
+  const rejectsIn = async ({ isShown }: { isShown: boolean }) => {
+    const api = await startScriptedApi()
+    let isThere = true
+    const reads = () => api.asked('/v1/meetings/{id}').filter(({ params: [id] }) => id === 'two').length
+    let before = 0
+    const isFirstPageStored = signal()
+    api.on('/v1/meetings', ({ query: { cursor } }) => {
+      if (isThere) return v1Page([{ meeting_id: 'one' }, { meeting_id: 'two' }])
+      const page = Number(cursor ?? 0)
+      if (page > 0) isFirstPageStored.give()
+      trial.passTime(MINUTE)
+      const meetings = page === 0 ? ['one', ...(isShown ? ['two'] : [])] : [`more ${page}`]
+      const isLast = page > 0 && reads() - before >= 2
+      return v1Page(
+        meetings.map(meeting_id => ({ meeting_id })),
+        isLast ? null : String(page + 1),
+      )
+    })
+    api.on('/v1/meetings/{id}', async ({ params: [meeting_id] }) => {
+      if (isThere || meeting_id !== 'two')
+        return { body: { data: { meeting_id, overview_status: 'COMPLETED' } } }
+      await isFirstPageStored.promise
+      return refused(404)
+    })
+    const trial = await startTrial(api)
+    await trial.run(['activities', 'meetings'])
+    isThere = false
+    before = reads()
+    await trial.run(['activities', 'meetings'])
+    return {
+      noted: trial.column("SELECT json_extract(item, '$.meeting_id') FROM sync_rejects"),
+      live: trial.column("SELECT id FROM live_meetings WHERE id = 'two'"),
+    }
+  }
+
+  test('is no reject where the list does not show it, and is deleted', async () => {
+    expect(await rejectsIn({ isShown: false })).toEqual({ noted: [], live: [] })
+  })
+
+  test('is a reject where the list has shown it', async () => {
+    expect(await rejectsIn({ isShown: true })).toEqual({ noted: ['two'], live: ['two'] })
+  })
+})
 
 test('the daemon resolves the reject of a single read that fails two days after a list has shown its record', async () => {
   const api = await startScriptedApi()

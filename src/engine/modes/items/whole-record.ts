@@ -10,6 +10,7 @@ import { MONTH_MS, scaled, WEEK_MS } from '../../context/intervals.ts'
 import type { Reply } from '../../context/job.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { isUnlisted } from '../../deletions/unlisted.ts'
+import { isDueInRound } from '../../due/segment-conditions.ts'
 import { writeRows } from '../../follow-ups/write.ts'
 import {
   type ItemHandler,
@@ -117,15 +118,15 @@ const LISTED_AND_ABSENT =
 /**
  * Whether a record that answers 404 is named by its list all the same, as the second such answer shows, minutes after
  * the first. Such a record counts as one that could not be stored. A stored record may have been deleted since its list
- * was read. So in the daemon the list has to show it after a 404, which ends its suspicion; a backfill has just read
- * the list.
+ * was read. So in the daemon the list has to show it after a 404, which ends its suspicion. In a backfill it is enough
+ * that the list shows it in this round.
  */
 function isListedWithoutAnswer(
   context: EngineContext,
   work: ItemWork,
   means: 'absent' | 'withheld',
 ): boolean {
-  const { store, schedule } = context
+  const { store } = context
   const { resource, id, task } = work
   const state = store.stored.state(rowOf(work))
   if (means !== 'absent' || state === 'deleted' || task.attempts === 0) return false
@@ -133,7 +134,22 @@ function isListedWithoutAnswer(
   // A record that is not ready has `attempts` too, and a deadline.
   if (task.deadline !== null || isUnlisted(context, resource, task.key)) return false
   const isShownSince = store.suspicions.find(rowOf(work)) === undefined
-  return isShownSince || !schedule.isTimed || store.rejects.has(id, rejectScope(task))
+  return isShownSince || isShownInRound(context, work) || store.rejects.has(id, rejectScope(task))
+}
+
+/**
+ * Whether the list has shown a key in this round of a backfill. A key that is not unlisted was shown by the list's last
+ * complete pass.
+ */
+function isShownInRound({ store, schedule, rounds }: EngineContext, { resource, task }: ItemWork): boolean {
+  if (schedule.isTimed) return false
+  const list = `${resource}.list`
+  const round = rounds.number(resource)
+  return store.segments
+    .of(list, '')
+    .some(
+      pass => !isDueInRound(pass, round) || (pass.passRound === round && store.seen.has(list, '', task.key)),
+    )
 }
 
 /** A row is gone when both its list and its single read deny it. While the list names it, a 404 confirms nothing. */

@@ -33,14 +33,16 @@ export function createSeen(prepare: Prepare) {
     `DELETE FROM sync_seen WHERE feed = @feed AND scope = @scope AND key IN (
        SELECT key FROM sync_seen WHERE feed = @feed AND scope = @scope LIMIT +@atMost)`,
   )
+  const has = (feed: string, scope: string, key: string) => one.get(feed, scope, key) !== undefined
   return {
+    has,
     /** Returns whether the pass has not seen the key before. */
     note: (feed: string, scope: string, key: string) => note.run(feed, scope, key).changes > 0,
     /** Notes that the pass has seen items without an id: any row that it did not see may be one of them. */
     noteUnnamed: (feed: string, scope: string) => {
       note.run(feed, scope, UNNAMED)
     },
-    hasUnnamed: (feed: string, scope: string) => one.get(feed, scope, UNNAMED) !== undefined,
+    hasUnnamed: (feed: string, scope: string) => has(feed, scope, UNNAMED),
     hasAny: (feed: string, scope: string) => any.get(feed, scope) !== undefined,
     /** Whether the pass has seen at least `count` keys. */
     hasAtLeast: (feed: string, scope: string, count: number) =>
