@@ -3,12 +3,12 @@ import type { Log } from '../base/log.ts'
 import { octalMode } from '../config/kinds.ts'
 import type { ApiSettings } from '../config/load-settings.ts'
 import type { TypedTableChange } from '../store/crm/typed-tables.ts'
+import type { LeftOut } from '../store/database/existing-tables.ts'
 import { SHARE_ADVICE, shareOf } from '../store/disk/location.ts'
 import { holdersText, walReaders } from '../store/disk/lock-holders.ts'
 import type { HeldLock } from '../store/file/lock.ts'
 import type { ModeChange } from '../store/file/open.ts'
 import { type Workspace, workspaceOf } from '../store/file/workspace.ts'
-import type { LeftOut } from '../store/migrations/foreign-objects.ts'
 import type { Upgrade } from '../store/migrations/migrate.ts'
 import { type OpenStore, openStoreWhenFree } from '../store/store.ts'
 
@@ -81,7 +81,7 @@ function logUpgrade(log: Log, { copy }: Upgrade): void {
 
 function logLeftOut(log: Log, { type, name, table, reason }: LeftOut): void {
   log.warn(
-    'Dropped a view, trigger or index that parley did not create: it does not fit the upgraded tables',
+    'Dropped a view, trigger or index that parley did not create: it does not fit the changed tables',
     {
       table,
       reason: `${type} ${name}: ${reason}`,

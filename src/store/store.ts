@@ -9,6 +9,7 @@ import {
   type TypedTableChange,
 } from './crm/typed-tables.ts'
 import { closeDatabase, closeKeepingWal, closeMovedDatabase } from './database/connections.ts'
+import type { LeftOut } from './database/existing-tables.ts'
 import type { Prepare, Sqlite } from './database/sqlite-types.ts'
 import { statementCache } from './database/statements.ts'
 import { createTransaction, type Transaction, whileBusy } from './database/transaction.ts'
@@ -23,7 +24,7 @@ import { type HeldLock, lockDatabase } from './file/lock.ts'
 import type { ModeChange } from './file/open.ts'
 import { createWorkspaceRecorder, type WantedWorkspace } from './file/workspace.ts'
 import { createMaintenance, rebuildFile } from './maintenance/maintenance.ts'
-import { type LeftOut, writeError } from './migrations/foreign-objects.ts'
+import { writeError } from './migrations/foreign-objects.ts'
 import type { Upgrade } from './migrations/migrate.ts'
 import { openWarehouse } from './open-warehouse.ts'
 import { createPeopleVersions } from './reporting/people-versions.ts'
@@ -136,7 +137,7 @@ interface Opened extends StoreOptions {
 }
 
 function storeOn(db: Sqlite, opened: Opened) {
-  const { path, clock, command, pid, lock, release, onTransaction, onTypedTable } = opened
+  const { path, clock, command, pid, lock, release, onLeftOut, onTransaction, onTypedTable } = opened
   const prepare = statementCache(db)
   const checkpoints = createCheckpoints(db, { onHeld: opened.onWalHeld })
   const file = watchFile(path, clock)
@@ -171,6 +172,7 @@ function storeOn(db: Sqlite, opened: Opened) {
           transaction: commit,
           dependentViews,
           onChange: onTypedTable,
+          onLeftOut,
         })
   const { workspace } = opened
   const store = {

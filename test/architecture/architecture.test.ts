@@ -200,7 +200,7 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
       'store/page.ts': 'db.transaction(work)(); db.transaction(work).immediate(); store.transaction(work)',
     },
     [
-      'store/page.ts uses a deferred transaction: only store/search/run-search.ts and store/status/status.ts and store/database/transaction.ts and store/crm/typed-tables.ts and store/migrations/foreign-objects.ts may',
+      'store/page.ts uses a deferred transaction: only store/search/run-search.ts and store/status/status.ts and store/database/transaction.ts and store/database/existing-tables.ts and store/crm/typed-tables.ts may',
     ],
   ],
   [

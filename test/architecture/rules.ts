@@ -82,8 +82,8 @@ const PLATFORM: Readonly<Record<string, readonly string[]>> = {
     'store/status/status.ts',
     // They are savepoints in an immediate one.
     'store/database/transaction.ts',
+    'store/database/existing-tables.ts',
     'store/crm/typed-tables.ts',
-    'store/migrations/foreign-objects.ts',
   ],
   // SQLite reads the value to plan the query, so it compiles the statement again at each use. LIMIT +? hides the value.
   'a bound LIMIT': [

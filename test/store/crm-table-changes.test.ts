@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
 import type { TypedTableChange } from '../../src/store/crm/typed-tables.ts'
+import type { LeftOut } from '../../src/store/database/existing-tables.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { openStore } from '../../src/store/store.ts'
 import { parley } from '../cli/parley.ts'
@@ -17,10 +18,18 @@ async function deals() {
   const folder = newFolder()
   const path = `${folder}/parley.db`
   const changes: TypedTableChange[] = []
-  const onTypedTable = (change: TypedTableChange) => changes.push(change)
+  const leftOut: LeftOut[] = []
   // Batches have no time limit, so that a small table is filled at once.
   const clock = { ...systemClock(), elapsed: () => 0 }
-  const open = openStore({ path, mode: 0o600, command: 'test', pid: process.pid, clock, onTypedTable })
+  const open = openStore({
+    path,
+    mode: 0o600,
+    command: 'test',
+    pid: process.pid,
+    clock,
+    onTypedTable: change => changes.push(change),
+    onLeftOut: object => leftOut.push(object),
+  })
   onTestFinished(() => open.close())
   const store = withShortcuts(open, folder, path)
   const putFields = (fields: readonly object[]) =>
@@ -30,7 +39,7 @@ async function deals() {
   putFields([NAME, AMOUNT])
   putRecord('first')
   await store.crmTables.finish()
-  return { store, changes, putFields, putRecord }
+  return { store, changes, leftOut, putFields, putRecord }
 }
 
 describe('a typed table whose object changes', () => {
@@ -48,7 +57,7 @@ describe('a typed table whose object changes', () => {
     putFields(fields)
     putFields(fields)
     await store.crmTables.finish()
-    const reason = 'the fields of its object have changed (columns added: 1, removed: 1, changed: 1)'
+    const reason = 'its columns have changed (columns added: 1, removed: 1, changed: 1)'
     expect(changes).toEqual([{ kind: 'replaced', table: 'crm_deal', reason }])
   })
 
@@ -79,6 +88,75 @@ describe('a typed table whose object changes', () => {
   })
 })
 
+describe('an index that people have added to a typed table', () => {
+  const THEIRS = `CREATE INDEX theirs ON crm_deal(name) WHERE _deleted_at IS NULL`
+  const indices = `SELECT name || ' on ' || tbl_name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL
+    AND (tbl_name GLOB 'crm_deal*' OR tbl_name GLOB 'sync_crm*') ORDER BY name`
+  const company = {
+    name: 'company',
+    label: 'Company',
+    type: 'RELATION',
+    relation: { type: 'MANY_TO_ONE', target_object: 'company' },
+  }
+
+  test('is kept each time the table is replaced, and those of parley do not double', async () => {
+    const { store, leftOut, putFields } = await deals()
+    store.db.exec(THEIRS)
+    for (const fields of [
+      [NAME, company],
+      [NAME, company, STAGE],
+      [company, NAME],
+    ]) {
+      putFields(fields)
+      await store.crmTables.finish()
+      expect(store.column(indices)).toEqual([
+        expect.stringMatching(/^crm_deal_by_company(_2)? on crm_deal$/),
+        'theirs on crm_deal',
+      ])
+    }
+    expect(store.column("SELECT sql FROM sqlite_master WHERE name = 'theirs'")).toEqual([THEIRS])
+    expect(leftOut).toEqual([])
+  })
+
+  test('is kept when an upgrade gives the columns another form', async () => {
+    const { store, putFields } = await deals()
+    putFields([NAME, company])
+    await store.crmTables.finish()
+    store.db.exec(`${THEIRS};
+      UPDATE sync_meta SET value = replace(replace(value, '"}', '","indexed":false}'), '"relation"', '"text"')
+        WHERE key = 'crm_table deal'`)
+    store.close()
+    const reasons: string[] = []
+    const again = openStore({
+      path: store.path,
+      mode: 0o600,
+      command: 'test',
+      pid: process.pid,
+      clock: systemClock(),
+      onTypedTable: ({ reason }) => reasons.push(reason),
+    })
+    onTestFinished(() => again.close())
+    await again.crmTables.finish()
+    expect(reasons).toEqual(['its columns have changed (columns added: 0, removed: 0, changed: 1)'])
+    expect(again.db.prepare(indices).pluck().all()).toEqual([
+      'crm_deal_by_company_2 on crm_deal',
+      'theirs on crm_deal',
+    ])
+  })
+
+  test('is dropped and reported when its column is gone', async () => {
+    const { store, changes, leftOut, putFields } = await deals()
+    store.db.exec(THEIRS)
+    putFields([AMOUNT])
+    await store.crmTables.finish()
+    expect(store.column(indices)).toEqual([])
+    expect(changes).toMatchObject([{ kind: 'replaced' }])
+    expect(leftOut).toEqual([
+      { type: 'index', name: 'theirs', table: 'crm_deal', sql: THEIRS, reason: 'no such column: name' },
+    ])
+  })
+})
+
 test('the log of a backfill names each typed table that it replaces or drops, with the reason', async context => {
   const place = await backfilled(context)
   const db = openSqlite(place.file)
@@ -94,7 +172,7 @@ test('the log of a backfill names each typed table that it replaces or drops, wi
         level: 'info',
         msg: 'A typed CRM table was replaced',
         table: 'crm_deal',
-        reason: 'the fields of its object have changed (columns added: 0, removed: 1, changed: 0)',
+        reason: 'its columns have changed (columns added: 0, removed: 1, changed: 0)',
       }),
       expect.objectContaining({ level: 'info', msg: 'A typed CRM table was dropped', table: 'crm_company' }),
     ]),

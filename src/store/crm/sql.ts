@@ -1,5 +1,6 @@
 import { errorCode } from '../../base/errors.ts'
 import { TABLES } from '../../catalog/catalog.ts'
+import { type SchemaObject, schemaObjects } from '../database/existing-tables.ts'
 import { literal, quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
@@ -15,6 +16,7 @@ import {
   SQL_TYPES,
   TRAILING_COLUMNS,
 } from './columns.ts'
+import type { TypedTable } from './table-state.ts'
 
 /** SQL that creates, names and drops typed tables and their views (`live_…`, `labelled_…`), and reads their fields. */
 
@@ -66,8 +68,20 @@ export function createTable(
   const names = namesInUse(db)
   for (const { column } of indexed) {
     const name = names.take(`${finalName}_by_${column}`)
-    db.exec(`CREATE INDEX ${quote(name)} ON ${quote(table)} (${quote(column)})`)
+    db.exec(indexSql(name, table, column))
   }
+}
+
+const indexSql = (name: string, table: string, column: string) =>
+  `CREATE INDEX ${quote(name)} ON ${quote(table)} (${quote(column)})`
+
+/** The indices of a typed table that other people created. */
+export function foreignIndices(db: Sqlite, { table, columns }: TypedTable): SchemaObject[] {
+  const isOwn = ({ name, sql }: SchemaObject) =>
+    columns.some(({ column }) => name.includes(`_by_${column}`) && sql === indexSql(name, table, column))
+  return schemaObjects(db, 'rowid').filter(
+    object => object.type === 'index' && object.table === table && !isOwn(object),
+  )
 }
 
 /** The greatest id in a table; '' for an empty table. */

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import { hasTable, renameTable } from '../database/existing-tables.ts'
+import { createAgain, hasTable, type LeftOut, renameTable } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { replaceViews, type View } from '../views/replace.ts'
@@ -10,6 +10,7 @@ import {
   createTable,
   dropTable,
   dropViews,
+  foreignIndices,
   freeName,
   isTableError,
   lastId,
@@ -28,6 +29,7 @@ interface CrmTableReplacementDeps {
   rows: Pick<CrmTableRows, 'put'>
   /** The views that depend on the names of typed tables and their columns. */
   dependentViews(): readonly View[]
+  onLeftOut?: ((index: LeftOut) => void) | undefined
 }
 
 /** Records read at a time. When records have thousands of fields, a batch has no time for more. */
@@ -102,7 +104,7 @@ export function createCrmTableReplacement(deps: CrmTableReplacementDeps) {
       const state = states.all().get(object)
       if (state?.next) {
         if (!fill(object, state.next, until)) return false
-        states.save(object, replaceTable(db, object, state, state.next))
+        states.save(object, replaceTable(deps, object, state, state.next))
         return true
       }
       const [table] = state?.leaving ?? []
@@ -134,10 +136,12 @@ function withoutDropped(db: Sqlite, state: CrmTableState | undefined): CrmTableS
   }
 }
 
+/** What a column is. Other versions have stored more properties of it. */
+export const columnText = ({ field, column, form }: CrmColumn): string =>
+  JSON.stringify([field, column, form])
+
 function sameColumns(some: readonly CrmColumn[], others: readonly CrmColumn[]): boolean {
-  const text = (columns: readonly CrmColumn[]) =>
-    JSON.stringify(columns.map(({ field, column, form }) => [field, column, form]))
-  return text(some) === text(others)
+  return some.map(columnText).join() === others.map(columnText).join()
 }
 
 function createPublisher({ db, prepare, states, dependentViews }: CrmTableReplacementDeps) {
@@ -183,21 +187,28 @@ function createFiller({ prepare, clock, db, rows }: CrmTableReplacementDeps) {
   }
 }
 
-/** Replaces the present table with the next one. Readers see the old table until the commit, then the new one. */
+/**
+ * Replaces the present table with the next one, which gets the indices that people have added. Readers see the old
+ * table until the commit, then the new one.
+ */
 function replaceTable(
-  db: Sqlite,
+  { db, onLeftOut }: CrmTableReplacementDeps,
   object: string,
   { made, leaving }: CrmTableState,
   next: TypedTable,
 ): CrmTableState {
   const name = made?.table ?? freeName(db, nameFor(object))
   const left = [...leaving]
+  const indices = made ? foreignIndices(db, made) : []
   if (made && hasTable(db, made.table)) {
+    for (const index of indices) db.exec(`DROP INDEX ${quote(index.name)}`)
     const retired = namesInUse(db).take('sync_crm_left')
     renameTable(db, made.table, retired)
     left.push(retired)
   }
   renameTable(db, next.table, name)
+  // An index cannot be renamed, so the indices are created on the filled table, each in one step.
+  for (const index of indices.flatMap(each => createAgain(db, each))) onLeftOut?.(index)
   return { made: { table: name, columns: next.columns }, leaving: left }
 }
 

@@ -1,11 +1,12 @@
 import type { Clock } from '../../base/clock.ts'
 import { errorCode } from '../../base/errors.ts'
 import type { NotedChanges } from '../changes/noted-changes.ts'
+import type { LeftOut } from '../database/existing-tables.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { replaceViews, type View } from '../views/replace.ts'
 import { refreshCrmDictionary } from './dictionary.ts'
 import { isTableError, nameFor } from './sql.ts'
-import { createCrmTableReplacement, dropTypedTables } from './table-replacement.ts'
+import { columnText, createCrmTableReplacement, dropTypedTables } from './table-replacement.ts'
 import { type CrmTableState, createCrmTableStates, type TypedTable } from './table-state.ts'
 import { createCrmTableRows } from './typed-rows.ts'
 
@@ -45,6 +46,8 @@ interface CrmTablesDeps {
    * Called inside the transaction. When the transaction is rolled back, the change is made and reported again later.
    */
   onChange?: ((change: TypedTableChange) => void) | undefined
+  /** Called inside the transaction, for each index of other people that does not fit the table that replaces its table. */
+  onLeftOut?: ((index: LeftOut) => void) | undefined
 }
 
 /** How long one batch may block the event loop. Checked after each record. */
@@ -98,10 +101,11 @@ function createSteps({
   changes,
   dependentViews,
   onChange,
+  onLeftOut,
 }: Omit<CrmTablesDeps, 'transaction'>) {
   const states = createCrmTableStates(prepare, changes)
   const rows = createCrmTableRows({ db, prepare, states, changes })
-  const tables = createCrmTableReplacement({ db, prepare, clock, states, rows, dependentViews })
+  const tables = createCrmTableReplacement({ db, prepare, clock, states, rows, dependentViews, onLeftOut })
   const objects = prepare<string>('SELECT name FROM crm_objects ORDER BY name').pluck()
 
   const attempt = (object: string, work: () => void) => {
@@ -203,7 +207,7 @@ function tableChange(
   const difference = has && differenceOf(had, has)
   if (difference === undefined)
     return { kind: 'dropped', table, reason: 'another program dropped it; parley creates it again' }
-  return { kind: 'replaced', table, reason: `the fields of its object have changed (${difference})` }
+  return { kind: 'replaced', table, reason: `its columns have changed (${difference})` }
 }
 
 /** The reason contains only the error's code, since the error's message may quote a value. */
@@ -214,12 +218,12 @@ function failedTable(object: string, state: CrmTableState | undefined, error: un
 
 /** @returns undefined when the columns are the same: then another program has dropped the table */
 function differenceOf(had: TypedTable, has: TypedTable): string | undefined {
-  const earlier = new Map(had.columns.map(column => [column.column, JSON.stringify(column)]))
+  const earlier = new Map(had.columns.map(column => [column.column, columnText(column)]))
   const names = new Set(has.columns.map(({ column }) => column))
   const added = has.columns.filter(({ column }) => !earlier.has(column)).length
   const removed = had.columns.filter(({ column }) => !names.has(column)).length
   const common = has.columns.filter(({ column }) => earlier.has(column))
-  const changed = common.filter(column => earlier.get(column.column) !== JSON.stringify(column)).length
+  const changed = common.filter(column => earlier.get(column.column) !== columnText(column)).length
   const isReordered = had.columns.map(({ column }) => column).join('\n') !== [...names].join('\n')
   if (added + removed + changed === 0 && !isReordered) return undefined
   return `columns added: ${added}, removed: ${removed}, changed: ${changed}`

@@ -2,8 +2,8 @@ import { quote } from './sql.ts'
 import type { Sqlite } from './sqlite-types.ts'
 
 /**
- * Finds out which tables, views and columns exist: another version may have written the database, or people may have
- * added tables.
+ * Finds out which tables, views, columns and other objects exist: another version may have written the database, or
+ * people may have added objects.
  */
 
 export function hasTable(db: Sqlite, name: string): boolean {
@@ -43,5 +43,42 @@ export function renameTable(db: Sqlite, from: string, to: string): void {
     db.exec(`ALTER TABLE ${quote(from)} RENAME TO ${quote(to)}`)
   } finally {
     db.pragma('legacy_alter_table = OFF')
+  }
+}
+
+/** A view, a trigger or an index. */
+export interface SchemaObject {
+  type: 'view' | 'trigger' | 'index'
+  name: string
+  /** The table or view that it belongs to. */
+  table: string
+  sql: string
+}
+
+/** @returns all views and triggers, and the indices that do not belong to a constraint */
+export function schemaObjects(db: Sqlite, order: 'name' | 'rowid'): SchemaObject[] {
+  return db
+    .prepare<unknown[], SchemaObject>(
+      `SELECT type, name, tbl_name AS "table", sql FROM sqlite_master
+         WHERE type IN ('view', 'trigger', 'index') AND sql IS NOT NULL ORDER BY ${order}`,
+    )
+    .all()
+}
+
+/** An object that could not be created again on a table that parley has changed. */
+export interface LeftOut extends SchemaObject {
+  /** SQLite's error message. */
+  reason: string
+}
+
+/** Creates a dropped object again, inside a transaction. Returns the object if it does not fit its table any more. */
+export function createAgain(db: Sqlite, object: SchemaObject): LeftOut[] {
+  try {
+    db.transaction(() => db.exec(object.sql))()
+    return []
+  } catch (error) {
+    // A full disk rolls back the whole transaction.
+    if (!db.inTransaction || !(error instanceof Error)) throw error
+    return [{ ...object, reason: error.message }]
   }
 }

@@ -3,7 +3,15 @@ import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
 import { readInstalled } from '../../base/installation.ts'
 import { readCrmTableStates, tableNamesOf } from '../crm/table-state.ts'
 import { openReader } from '../database/connections.ts'
-import { columnNames, hasTable, tableNames } from '../database/existing-tables.ts'
+import {
+  columnNames,
+  createAgain,
+  hasTable,
+  type LeftOut,
+  type SchemaObject,
+  schemaObjects,
+  tableNames,
+} from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import { openSqlite } from '../database/sqlite.ts'
 import { databaseError } from '../database/sqlite-errors.ts'
@@ -14,25 +22,6 @@ import { FOLDER, type Migration, migrationsIn } from './journal.ts'
 /**
  * Tells parley's schema objects from those of other people, and handles what the latter do to writes and migrations.
  */
-
-/** A view, a trigger or an index. */
-interface SchemaObject {
-  type: 'view' | 'trigger' | 'index'
-  name: string
-  /** The table or view that it belongs to. */
-  table: string
-  sql: string
-}
-
-/** @returns all views and triggers, and the indices that do not belong to a constraint */
-function schemaObjects(db: Sqlite, order: 'name' | 'rowid'): SchemaObject[] {
-  return db
-    .prepare<unknown[], SchemaObject>(
-      `SELECT type, name, tbl_name AS "table", sql FROM sqlite_master
-         WHERE type IN ('view', 'trigger', 'index') AND sql IS NOT NULL ORDER BY ${order}`,
-    )
-    .all()
-}
 
 /**
  * Triggers and indices that other people created on parley's tables. They run in each of parley's writes, and an object
@@ -255,12 +244,6 @@ export function ownObjectsIn(migrations: readonly string[]): OwnObjects {
   }
 }
 
-/** An object that could not be created again on the upgraded tables. */
-export interface LeftOut extends SchemaObject {
-  /** SQLite's error message. */
-  reason: string
-}
-
 /**
  * Drops every view, every trigger, and those indices on parley's tables that parley did not create. SQLite may refuse
  * to rename a table that a view or trigger names, and dropping a table or view drops its triggers and indices too.
@@ -280,18 +263,7 @@ export function dropDependentObjects(db: Sqlite, own: OwnObjects): () => LeftOut
     const tables = tableNames(db)
     // A migration may have replaced a view of parley by a table of the same name.
     const wanted = [...views.filter(({ name }) => !tables.has(name)), ...indices, ...triggers]
-    return wanted.flatMap(object => recreate(db, object))
-  }
-}
-
-function recreate(db: Sqlite, object: SchemaObject): LeftOut[] {
-  try {
-    db.transaction(() => db.exec(object.sql))()
-    return []
-  } catch (error) {
-    // A full disk rolls back the whole transaction.
-    if (!db.inTransaction || !(error instanceof Error)) throw error
-    return [{ ...object, reason: error.message }]
+    return wanted.flatMap(object => createAgain(db, object))
   }
 }
 

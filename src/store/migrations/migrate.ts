@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isoInstant, systemClock } from '../../base/clock.ts'
 import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
+import type { LeftOut } from '../database/existing-tables.ts'
 import { hasColumn, hasTable } from '../database/existing-tables.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { queueEarlierDeletions } from '../deletions/purge-queue.ts'
@@ -11,7 +12,6 @@ import { plannedCopy, removeUnfinishedCopies, writeUpgradeCopy } from './backup.
 import {
   brokenReferences,
   dropDependentObjects,
-  type LeftOut,
   migrationSql,
   type OwnObjects,
   ownObjects,
