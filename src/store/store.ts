@@ -8,7 +8,7 @@ import {
   disableCrmTables,
   type TypedTableChange,
 } from './crm/typed-tables.ts'
-import { closeDatabase, closeKeepingWal, closeMovedDatabase } from './database/connections.ts'
+import { closeDatabase, closeKeepingWal, closeMovedDatabase, emptyWal } from './database/connections.ts'
 import type { LeftOut } from './database/existing-tables.ts'
 import type { Prepare, Sqlite } from './database/sqlite-types.ts'
 import { statementCache } from './database/statements.ts'
@@ -140,7 +140,7 @@ function storeOn(db: Sqlite, opened: Opened) {
   const { path, clock, command, pid, lock, release, onLeftOut, onTransaction, onTypedTable } = opened
   const prepare = statementCache(db)
   const checkpoints = createCheckpoints(db, { onHeld: opened.onWalHeld })
-  const file = watchFile(path, clock)
+  const file = watchFile(path, clock, () => emptyWal(db))
   const changes = createNotedChanges(db, prepare)
   const people = createPeopleVersions(prepare)
   const commit = createTransaction({

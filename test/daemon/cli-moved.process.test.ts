@@ -1,4 +1,4 @@
-import { existsSync, renameSync } from 'node:fs'
+import { existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, type TestContext, test } from 'vitest'
 import { parley } from '../cli/parley.ts'
@@ -31,6 +31,21 @@ test('a daemon whose database is moved away is not ready, creates no other, and 
   await daemon.says(line => waits(line) && daemon.lines().filter(waits).length > 1)
   expect(existsSync(place.file)).toBe(false)
   renameSync(elsewhere, place.file)
+  const id = publish()
+  daemon.signal('SIGHUP')
+  expect(await stores(id)).toBe(true)
+  expect((await daemon.ask('/readyz')).status).toBe(200)
+})
+
+test('a daemon whose -wal is removed says so, loses no commit, and continues with a new one', async context => {
+  const { place, daemon, publish, stores } = await settled(context)
+  const before = publish()
+  daemon.signal('SIGHUP')
+  expect(await stores(before)).toBe(true)
+  rmSync(`${place.file}-wal`)
+  expect(await daemon.says(waits)).toMatchObject({ error: { code: 'database-moved' } })
+  expect((await daemon.ask('/readyz')).body).toContain(`${place.file}-wal was moved, deleted or replaced`)
+  expect(await stores(before)).toBe(true)
   const id = publish()
   daemon.signal('SIGHUP')
   expect(await stores(id)).toBe(true)

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
@@ -48,6 +48,51 @@ test('a database that is moved away takes no further commit, and is complete wit
   expect(db.prepare("SELECT value FROM sync_meta WHERE key = 'x'").pluck().get()).toBe('committed')
   expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
   db.close()
+})
+
+describe('a database whose -wal is removed while it is written', () => {
+  test.each([
+    ['alone', ['-wal']],
+    ['with the -shm', ['-wal', '-shm']],
+  ])('takes no further commit and loses none when the file is removed %s', async (_, suffixes) => {
+    const { store, path, pass } = await written()
+    for (const suffix of suffixes) rmSync(path + suffix)
+    pass(1000)
+    const failure = await write(store)
+    expect(failure).toMatchObject({
+      ...MOVED,
+      message: `${path}-wal was moved, deleted or replaced while parley was using it`,
+    })
+    store.close()
+    const reader = openSqlite(path, { readonly: true })
+    onTestFinished(() => void reader.close())
+    const value = "SELECT value FROM sync_meta WHERE key = 'x'"
+    expect(reader.prepare(value).pluck().get()).toBe('committed')
+    const next = openAt(path)
+    await next.transaction(() => next.state.setMeta('x', 'next'))
+    expect(reader.prepare(value).pluck().get()).toBe('next')
+    expect(next.db.pragma('integrity_check', { simple: true })).toBe('ok')
+    next.close()
+  })
+
+  test('takes commits until the transaction of a reader ends, and loses none', async () => {
+    const { store, path, pass } = await written()
+    const reader = openSqlite(path, { readonly: true })
+    reader.exec('BEGIN; SELECT count(*) FROM sync_meta')
+    rmSync(`${path}-wal`)
+    for (let commits = 0; commits < 3; commits += 1) {
+      pass(1000)
+      expect(await write(store)).toBeUndefined()
+    }
+    reader.close()
+    pass(1000)
+    expect(await write(store)).toMatchObject(MOVED)
+    store.close()
+    const next = openAt(path)
+    expect(next.state.meta('x')).toBe('later')
+    expect(next.db.pragma('integrity_check', { simple: true })).toBe('ok')
+    next.close()
+  })
 })
 
 test('a database whose folder the system no longer lets through says so, and is closed without an error', async () => {

@@ -99,7 +99,7 @@ export function closeDatabase(db: Sqlite): void {
     db.close()
     return
   }
-  tryTruncateWal(db)
+  emptyWal(db)
   closeKeepingWal(db)
 }
 
@@ -108,15 +108,20 @@ export function closeDatabase(db: Sqlite): void {
  * by now. The WAL is emptied first, so that its frames cannot be applied to that file.
  */
 export function closeMovedDatabase(db: Sqlite): void {
-  tryTruncateWal(db)
+  emptyWal(db)
   db.close()
 }
 
-function tryTruncateWal(db: Sqlite): void {
+/**
+ * Moves the content of the WAL into the database, and empties the WAL.
+ * @returns false when the WAL stays: a reader needs it, or the disk is full. Unless its file was removed, nothing is
+ *   lost: the next connection reads it
+ */
+export function emptyWal(db: Sqlite): boolean {
   try {
-    db.pragma('wal_checkpoint(TRUNCATE)')
+    return db.pragma('wal_checkpoint(TRUNCATE)', { simple: true }) === 0
   } catch {
-    // On a full disk the WAL stays. Nothing is lost: the next connection reads it.
+    return false
   }
 }
 

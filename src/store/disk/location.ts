@@ -111,15 +111,23 @@ export type FileWatch = ReturnType<typeof watchFile>
 const CHECK_INTERVAL_MS = 1000
 
 /**
- * Detects that an open database file was moved or replaced. SQLite would go on writing to the moved file, and readers
- * that open the path would not see these writes.
+ * Detects that an open database file or its `-wal` was moved or replaced. SQLite would go on writing to the moved file,
+ * and readers that open the path would not see these writes. SQLite creates the `-wal` at the first read, and keeps it
+ * as long as a connection is open.
+ * @param emptyWal moves the content of a removed `-wal` into the database. False while a reader prevents that: closing
+ *   the database would then lose commits, so the removed file stays in use until a later check
  */
-export function watchFile(file: string, { elapsed }: Pick<Clock, 'elapsed'>) {
+export function watchFile(file: string, { elapsed }: Pick<Clock, 'elapsed'>, emptyWal: () => boolean) {
   const opened = identityOf(file)
+  const walFile = `${file}-wal`
+  const wal = identityOf(walFile)
   const isMoved = () => !isSameFile(opened, identityOf(file))
   let checkedAt = elapsed()
   return {
-    /** True as well when this process may no longer search a folder of the path: it then leads to no file. */
+    /**
+     * Whether the database was moved; not its `-wal`. True as well when this process may no longer search a folder of
+     * the path: it then leads to no file.
+     */
     isMoved() {
       try {
         return isMoved()
@@ -127,10 +135,14 @@ export function watchFile(file: string, { elapsed }: Pick<Clock, 'elapsed'>) {
         return true
       }
     },
-    /** Checks at most once a second. @throws StopError (73) when the path names another file or none */
+    /**
+     * Checks at most once a second.
+     * @throws StopError (73) when the path of one of the two files names another file or none
+     */
     requireUnmoved() {
       if (elapsed() - checkedAt < CHECK_INTERVAL_MS) return
       if (isMoved()) throw movedError(file)
+      if (wal && !isSameFile(wal, identityOf(walFile)) && emptyWal()) throw movedError(walFile, WAL_HINT)
       checkedAt = elapsed()
     },
   }
@@ -141,10 +153,16 @@ export function requireStillThere(file: string): void {
   if (identityOf(file) === undefined) throw movedError(file)
 }
 
-function movedError(file: string): StopError {
+const MOVED_HINT =
+  'Make sure that the right database is at this path. Stop parley before you move a database.'
+
+const WAL_HINT =
+  'Leave the -wal and -shm files to SQLite. No commit is lost: parley has moved them into the database.'
+
+function movedError(file: string, hint = MOVED_HINT): StopError {
   return new StopError(`${file} was moved, deleted or replaced while parley was using it`, {
     code: 'database-moved',
-    hint: 'Make sure that the right database is at this path. Stop parley before you move a database.',
+    hint,
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
 }
