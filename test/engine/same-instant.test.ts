@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { share } from '../support/effort.ts'
 import { refused, startScriptedApi } from '../support/scripted-api.ts'
 import { scriptedList } from '../support/scripted-lists.ts'
 import { message, minutesBack, startTrial, uuid } from './trial-backfill.ts'
@@ -125,53 +126,56 @@ async function startWorld(kind: Kind, numbers: readonly number[]) {
 const WEEK_HOURS = 7 * 24
 const numbersTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
 
-describe.each(Object.values(KINDS))('an unreadable row of $resource among others at an instant', kind => {
-  test('the other rows are read again within a week, and new rows above are read', async () => {
-    const world = await startWorld(kind, numbersTo(12))
-    world.spoil(6)
-    world.change('second')
-    await world.after(WEEK_HOURS)
-    const others = [...numbersTo(12).filter(number => number !== 6), 9001, 9002]
-    expect([world.have('first'), world.have('second')]).toEqual([[6], others])
-    // Rows that the list shows before the bad one need no single read.
-    expect(world.asked()).toEqual(numbersTo(6))
-    world.change('third')
-    world.list.rows.push(kind.row(13))
-    await world.after(WEEK_HOURS)
-    expect([world.have('second'), world.have('third')]).toEqual([[], others])
-    expect(world.have('first')).toEqual([6, 13])
-    world.mend()
-    await world.after(WEEK_HOURS)
-    expect(world.have('third')).toEqual([...numbersTo(12), 9001, 9002])
-    expect(world.asked()).toEqual([])
-    expect(world.trial.column('SELECT count(*) FROM sync_rejects WHERE resolved_at IS NULL')).toEqual([0])
-  })
+describe.each(share(Object.values(KINDS)))(
+  'an unreadable row of $resource among others at an instant',
+  kind => {
+    test('the other rows are read again within a week, and new rows above are read', async () => {
+      const world = await startWorld(kind, numbersTo(12))
+      world.spoil(6)
+      world.change('second')
+      await world.after(WEEK_HOURS)
+      const others = [...numbersTo(12).filter(number => number !== 6), 9001, 9002]
+      expect([world.have('first'), world.have('second')]).toEqual([[6], others])
+      // Rows that the list shows before the bad one need no single read.
+      expect(world.asked()).toEqual(numbersTo(6))
+      world.change('third')
+      world.list.rows.push(kind.row(13))
+      await world.after(WEEK_HOURS)
+      expect([world.have('second'), world.have('third')]).toEqual([[], others])
+      expect(world.have('first')).toEqual([6, 13])
+      world.mend()
+      await world.after(WEEK_HOURS)
+      expect(world.have('third')).toEqual([...numbersTo(12), 9001, 9002])
+      expect(world.asked()).toEqual([])
+      expect(world.trial.column('SELECT count(*) FROM sync_rejects WHERE resolved_at IS NULL')).toEqual([0])
+    })
 
-  test('deleted rows among the others are deleted', async () => {
-    const world = await startWorld(kind, numbersTo(12))
-    world.spoil(6)
-    world.remove(3)
-    await world.after(WEEK_HOURS)
-    expect(world.have('first')).toEqual([...numbersTo(12).filter(number => number !== 3), 9001, 9002])
-  })
+    test('deleted rows among the others are deleted', async () => {
+      const world = await startWorld(kind, numbersTo(12))
+      world.spoil(6)
+      world.remove(3)
+      await world.after(WEEK_HOURS)
+      expect(world.have('first')).toEqual([...numbersTo(12).filter(number => number !== 3), 9001, 9002])
+    })
 
-  test('a row that a single answer denies stays', async () => {
-    const world = await startWorld(kind, numbersTo(12))
-    world.spoil(6)
-    const denied = world.remove(3)
-    const asked = world.api.requests.length
-    const isAskedByItself = () =>
-      world.api.requests
-        .slice(asked)
-        .some(({ params, query }) => `${params} ${query['ids']}`.includes(uuid(3)))
-    for (let hours = 0; hours < WEEK_HOURS && !isAskedByItself(); hours += STEP_HOURS)
-      await world.after(STEP_HOURS)
-    expect(isAskedByItself()).toBe(true)
-    world.list.rows.push(...denied)
-    await world.after(WEEK_HOURS)
-    expect(world.have('first')).toEqual([...numbersTo(12), 9001, 9002])
-  })
-})
+    test('a row that a single answer denies stays', async () => {
+      const world = await startWorld(kind, numbersTo(12))
+      world.spoil(6)
+      const denied = world.remove(3)
+      const asked = world.api.requests.length
+      const isAskedByItself = () =>
+        world.api.requests
+          .slice(asked)
+          .some(({ params, query }) => `${params} ${query['ids']}`.includes(uuid(3)))
+      for (let hours = 0; hours < WEEK_HOURS && !isAskedByItself(); hours += STEP_HOURS)
+        await world.after(STEP_HOURS)
+      expect(isAskedByItself()).toBe(true)
+      world.list.rows.push(...denied)
+      await world.after(WEEK_HOURS)
+      expect(world.have('first')).toEqual([...numbersTo(12), 9001, 9002])
+    })
+  },
+)
 
 describe('unreadable rows among hundreds of activities at an instant', () => {
   test('each try reads fifty of the other rows, until all were read', async () => {
