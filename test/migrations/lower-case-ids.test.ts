@@ -16,6 +16,7 @@ import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { createMessageMerge } from '../../src/store/rows/merge/messages.ts'
 import { backfilled } from '../cli/workspace.ts'
 import { newFolder, openAt } from '../store/temporary-store.ts'
+import { share } from '../support/effort.ts'
 import { compareTypedTables } from '../support/typed-tables.ts'
 import { journalIn, migrationsOf, PRESENT } from './older-version.ts'
 
@@ -312,7 +313,7 @@ describe('the upgrade of a warehouse', () => {
     cpSync(older.file, copy)
     const statements = Number(upgrade(copy, 0).stdout)
     expect(statements).toBeGreaterThan(1000)
-    for (const part of [0.01, 0.2, 0.6, 0.99]) {
+    for (const part of share([0.6, 0.01, 0.2, 0.99])) {
       const { signal } = upgrade(older.file, Math.floor(part * statements))
       expect(signal).toBe('SIGKILL')
       expect(older.content()).toEqual(twice)

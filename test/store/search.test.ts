@@ -12,7 +12,7 @@ import { createSearchIndices } from '../../src/store/search/indices.ts'
 import { type SearchRow, termsOf } from '../../src/store/search/query.ts'
 import { openStore } from '../../src/store/store.ts'
 import { migrationsWith } from '../migrations/older-version.ts'
-import { runs } from '../support/effort.ts'
+import { runs, share } from '../support/effort.ts'
 import { advance, ask, build, found, hitsOf, NOW, putMeeting, putMessage, say } from './searchable.ts'
 import { newFolder, openAt, type TemporaryStore, temporaryStore, withShortcuts } from './temporary-store.ts'
 
@@ -116,7 +116,7 @@ describe('the texts that a search finds', () => {
     for (const [at, text] of texts.entries()) putMessage(store, { id: `m${at}`, text })
     await build(store)
     expect(ask(store, texts[0] ?? '').sql).toContain('MATCH')
-    expect(texts.filter(text => !found(store, text).includes(`message: ${text}`))).toEqual([])
+    expect(share(texts).filter(text => !found(store, text).includes(`message: ${text}`))).toEqual([])
   })
 
   test.each([
