@@ -121,24 +121,33 @@ describe('a resource whose newest end is not read', () => {
     expect(stateOf(trial, 'activities')).toBe('failing')
   })
 
-  test('the resource does not become failing before a session that begins has had time to read its lists', async () => {
-    const api = await startScriptedApi()
-    const trial = await startTrial(api)
-    const clock = virtualClock(Date.now())
-    const { context, drain } = await startTimed(api, trial, ['activities'], { clock, pollMs: 5 * MINUTE })
-    const activities = resourceNamed('activities')
-    const look = () => trial.store.transaction(() => noteLateness(context, [activities]))
-    await drain()
-    await trial.store.transaction(() => recordOutcome(context, activities, true))
-    await clock.advance(24 * HOUR)
-    await trial.store.transaction(() => adoptLateness(context, [activities]))
-    await clock.advance(10 * MINUTE - 1)
-    await look()
-    expect(stateOf(trial, 'activities')).toBe('ok')
-    await clock.advance(1)
-    await look()
-    expect(stateOf(trial, 'activities')).toBe('failing')
-  })
+  test.each([
+    ['twice its interval', MINUTE, 2 * MINUTE],
+    ['ten minutes, if that is less', HOUR, 10 * MINUTE],
+  ])(
+    'the resource does not become failing before its process has been reading for %s',
+    async (_, pollMs, firstMs) => {
+      const api = await startScriptedApi()
+      const trial = await startTrial(api)
+      const clock = virtualClock(Date.now())
+      const { context, drain } = await startTimed(api, trial, ['activities'], { clock, pollMs })
+      const activities = resourceNamed('activities')
+      const look = () => trial.store.transaction(() => noteLateness(context, [activities]))
+      await drain()
+      await trial.store.transaction(() => recordOutcome(context, activities, true))
+      await clock.advance(24 * HOUR)
+      context.awakeSince = clock.elapsed()
+      await clock.advance(firstMs - 1)
+      await look()
+      expect(stateOf(trial, 'activities')).toBe('ok')
+      await clock.advance(1)
+      await look()
+      expect(stateOf(trial, 'activities')).toBe('failing')
+      context.awakeSince = clock.elapsed()
+      await look()
+      expect(stateOf(trial, 'activities')).toBe('failing')
+    },
+  )
 
   describe('the log', () => {
     /** A late resource, and the lines about its schedule. */

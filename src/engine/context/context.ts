@@ -34,9 +34,11 @@ export interface EngineContext {
   server: ServerClock
   /** The resources that were last logged as not read on schedule (due/lateness.ts). */
   late: Set<ResourceName>
+  /** When this process began to read, or went on after it stood still, in ms of `clock.elapsed()`. */
+  awakeSince: number
   /**
-   * By resource: until when it does not count as late after an outage or after this process stood still, in ms of
-   * `clock.elapsed()`; Infinity during the outage.
+   * By resource: until when it does not count as late after an outage, in ms of `clock.elapsed()`; Infinity during the
+   * outage.
    */
   excusedUntil: Map<ResourceName, number>
   urgent: Urgent
@@ -66,6 +68,7 @@ export function createContext({ createSchedule, ...deps }: ContextDeps): EngineC
     parsing: createParsing({ store, log, now }),
     missedRows: createMissedRows(options),
     server: createServerClock(clock, log),
+    awakeSince: clock.elapsed(),
     late: new Set<ResourceName>(),
     excusedUntil: new Map<ResourceName, number>(),
     urgent: createUrgent(),

@@ -29,12 +29,14 @@ export interface Lateness {
   reason: 'never-due' | 'late'
   /** When the last complete pass of the late part began. For `never-due`, the oldest such time among all parts. */
   listedAt: number | undefined
+  /** After how long without a complete pass the part is late; 0 for `never-due`. */
+  allowedMs: number
 }
 
 /** A delay of up to this long is never reported, however short the interval: the machine may be busy. */
 const LEAST_GRACE_MS = MINUTE_MS
 
-/** Once the API is back, or this process goes on, lists have this time to be read before they count as late. */
+/** Once the API is back, or this process goes on, lists have at most this time to be read before they count as late. */
 export const CATCHING_UP_MS = 10 * MINUTE_MS
 
 /** Pure. @param longestMs how far ahead the next due time may lie */
@@ -45,9 +47,9 @@ export function latenessAt(
   for (const { feed, dueAt, parts } of lists) {
     const listedAt = parts.length === 0 ? undefined : Math.min(...parts.map(part => part.listedAt))
     if (dueAt === undefined || dueAt > now + longestMs + LEAST_GRACE_MS)
-      return { feed, reason: 'never-due', listedAt }
+      return { feed, reason: 'never-due', listedAt, allowedMs: 0 }
     const late = parts.find(part => now - part.listedAt > allowedMs(part))
-    if (late) return { feed, reason: 'late', listedAt: late.listedAt }
+    if (late) return { feed, reason: 'late', listedAt: late.listedAt, allowedMs: allowedMs(late) }
   }
   return undefined
 }
@@ -79,14 +81,12 @@ function scheduleOf(context: EngineContext, list: DeclaredFeed<ListFeed>): ListS
   return { feed: list.id, dueAt: Number.isFinite(waitMs) ? server.now() + waitMs : undefined, parts }
 }
 
-/** Why a resource is not read on schedule; undefined when it is. */
-export function latenessOf(context: EngineContext, resource: Resource): ResourceError | undefined {
-  const late = latenessAt(schedulesOf(context, resource), {
+/** Whether and why a resource is not read on schedule. */
+export const latenessOf = (context: EngineContext, resource: Resource): Lateness | undefined =>
+  latenessAt(schedulesOf(context, resource), {
     now: context.server.now(),
     longestMs: longestWaitMs(context.options),
   })
-  return late && latenessError(late)
-}
 
 const LATE = 'not read within twice its interval'
 const NEVER_DUE = 'not scheduled to be read again'
@@ -107,20 +107,9 @@ function latenessError({ feed, reason, listedAt }: Lateness): ResourceError {
   })
 }
 
-/** Takes over the late resources of an earlier session, which has reported them. Between sessions none becomes late. */
-export function adoptLateness(context: EngineContext, resources: readonly Resource[]): void {
-  const { store, late } = context
+/** Takes over the late resources of an earlier session, which has reported them. */
+export function adoptLateness({ store, late }: EngineContext, resources: readonly Resource[]): void {
   for (const { name } of resources) if (isNotedLate(store.state.get(name))) late.add(name)
-  excuseLateness(context, resources)
-}
-
-/** Gives the lists time to be read, since this process has not read them for a while. */
-export function excuseLateness(
-  { clock, excusedUntil }: EngineContext,
-  resources: readonly Pick<Resource, 'name'>[],
-): void {
-  const until = clock.elapsed() + CATCHING_UP_MS
-  for (const { name } of resources) excusedUntil.set(name, Math.max(until, excusedUntil.get(name) ?? until))
 }
 
 /**
@@ -133,11 +122,20 @@ export function noteLateness(context: EngineContext, resources: readonly Resourc
     const noted = context.store.state.get(resource.name)
     const isOtherFailure = noted.failingSince !== null && !isNotedLate(noted)
     if (noted.firstCompleteAt === null || isOtherFailure) continue
-    const error = latenessOf(context, resource)
-    const isExcused = (context.excusedUntil.get(resource.name) ?? 0) > context.clock.elapsed()
-    if (error && !isExcused) noteLate(context, noted, error)
-    else if (!error) noteOnSchedule(context, noted)
+    const lateness = latenessOf(context, resource)
+    if (lateness === undefined) noteOnSchedule(context, noted)
+    else if (!isExcused(context, resource, lateness)) noteLate(context, noted, latenessError(lateness))
   }
+}
+
+/** Whether the API was away, or this process has not been reading for as long as the list may take. */
+function isExcused(
+  { clock, awakeSince, excusedUntil }: EngineContext,
+  { name }: Resource,
+  { allowedMs: usualMs }: Lateness,
+): boolean {
+  const now = clock.elapsed()
+  return (excusedUntil.get(name) ?? 0) > now || now - awakeSince < Math.min(usualMs, CATCHING_UP_MS)
 }
 
 const isNotedLate = ({ failingSince, reason }: ResourceState): boolean =>

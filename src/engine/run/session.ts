@@ -9,7 +9,7 @@ import { scaled, WEEK_MS } from '../context/intervals.ts'
 import type { Job, Lane } from '../context/job.ts'
 import { byTime } from '../due/by-time.ts'
 import { backlogNow, nextDueMs } from '../due/due.ts'
-import { adoptLateness, excuseLateness, noteLateness } from '../due/lateness.ts'
+import { adoptLateness, noteLateness } from '../due/lateness.ts'
 import { wantList } from '../due/wants.ts'
 import { sweepTexts } from '../modes/items/text-sweep.ts'
 import { noProgress, type SchedulerProgress, trafficOf } from '../requests/request-counts.ts'
@@ -122,7 +122,7 @@ export function createSession(deps: SessionDeps) {
   }
 
   const reviewAfter = (lateMs: number) => {
-    if (lateMs > STOOD_STILL_MS) excuseLateness(context, resources)
+    if (lateMs > STOOD_STILL_MS) context.awakeSince = clock.elapsed()
     return review()
   }
 
