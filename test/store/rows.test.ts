@@ -591,15 +591,15 @@ describe('the changes of records', () => {
 })
 
 describe('rejects that repeat', () => {
+  const reject = {
+    resource: 'members',
+    feed: 'members.list',
+    scope: '',
+    item: { name: 'x' },
+    reason: 'no identity',
+  }
   test('a reject that returns after it was resolved begins again', () => {
     const store = temporaryStore()
-    const reject = {
-      resource: 'members',
-      feed: 'members.list',
-      scope: '',
-      item: { name: 'x' },
-      reason: 'no identity',
-    }
     store.rejects.note(reject, FIRST)
     store.rejects.resolve(reject.feed, null, LATER, LATER)
     store.rejects.note(reject, LATEST)
@@ -610,13 +610,6 @@ describe('rejects that repeat', () => {
 
   test('a repeated reject of an item only moves its last-seen time', () => {
     const store = temporaryStore()
-    const reject = {
-      resource: 'members',
-      feed: 'members.list',
-      scope: '',
-      item: { name: 'x' },
-      reason: 'no identity',
-    }
     store.rejects.note(reject, FIRST)
     store.rejects.note(reject, LATER)
     store.rejects.note({ ...reject, item: { name: 'y' } }, LATER)
