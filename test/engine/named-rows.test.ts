@@ -125,7 +125,7 @@ describe('a meeting that answers 404 to a daemon', () => {
   const startRead = async () => {
     const named = await startNamed()
     const { trial, timed } = named
-    /** Reads what is due after a time. Returns the number of meetings that count as rejected. */
+    /** Lets time pass, then reads everything due. Returns how many meetings could not be stored. */
     const rejectedAfter = async (ms: number) => {
       timed.passTime(ms)
       await timed.drain()

@@ -534,13 +534,14 @@ test('a snapshot is complete as of the earliest instant of the available resourc
   expect(completeAsOf(unavailable)).toBe(null)
 })
 
+const [since, early, late] = [
+  '2026-06-01T00:00:00.000Z',
+  '2026-07-01T00:00:00.000Z',
+  '2026-07-02T00:00:00.000Z',
+]
+
 test('what sync.since leaves out does not make a warehouse incomplete, and spans that fall behind later do', () => {
   const store = temporaryStore()
-  const [since, early, late] = [
-    '2026-06-01T00:00:00.000Z',
-    '2026-07-01T00:00:00.000Z',
-    '2026-07-02T00:00:00.000Z',
-  ]
   store.exec(`INSERT INTO sync_meta VALUES ('chosen_resources', '["members","messages"]');
     INSERT INTO sync_segments (feed, from_at, to_at, listed_at) VALUES ('members.list', NULL, NULL, '${late}'),
       ('messages.list', NULL, '${since}', NULL), ('messages.list', '${since}', NULL, '${early}')`)
@@ -556,13 +557,8 @@ test('what sync.since leaves out does not make a warehouse incomplete, and spans
   expect(read()).toMatchObject({ complete_as_of: null, unread: ['messages'] })
 })
 
-test('what sync.since no longer reads again has an instant of its own, and the whole keeps the older one', () => {
+test('after sync.since was narrowed, newer items have a later instant, and the whole keeps the earlier one', () => {
   const store = temporaryStore()
-  const [since, early, late] = [
-    '2026-06-01T00:00:00.000Z',
-    '2026-07-01T00:00:00.000Z',
-    '2026-07-02T00:00:00.000Z',
-  ]
   store.exec(`INSERT INTO sync_meta VALUES ('chosen_resources', '["messages"]');
     UPDATE sync_resources SET first_complete_at = '${early}';
     INSERT INTO sync_segments (feed, from_at, to_at, listed_at) VALUES
