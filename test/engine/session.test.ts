@@ -292,7 +292,10 @@ test('a session goes on with what an earlier one has closed, after one request f
   expect([api.asked('/v1/settings/integrations').length, api.asked('/v1/members').length]).toEqual([1, 1])
 })
 
-test('a process that stood still is not late before it has had time to read', async () => {
+test.each([
+  ['between two looks', false],
+  ['while a look waited for its turn to write', true],
+])('a process that stood still %s is not late before it has had time to read', async (_, atLook) => {
   const api = await startScriptedApi()
   const trial = await startTrial(api)
   let [answers, looks] = [0, 0]
@@ -303,8 +306,11 @@ test('a process that stood still is not late before it has had time to read', as
     return v2Page([])
   })
   const { transaction } = trial.store
+  let stillAtLook = 0
   const aside: typeof transaction.aside = work => {
     looks += 1
+    trial.passTime(stillAtLook)
+    stillAtLook = 0
     return transaction.aside(work)
   }
   const store: Trial['store'] = {
@@ -323,7 +329,8 @@ test('a process that stood still is not late before it has had time to read', as
     await next(() => answers)
   }
   isHanging = true
-  trial.passTime(5 * MINUTE)
+  if (atLook) stillAtLook = 5 * MINUTE
+  else trial.passTime(5 * MINUTE)
   for (let times = 0; times < 3; times += 1) await next(() => looks)
   expect(state()).toBe('ok')
   for (let minutes = 0; minutes < 12; minutes += 1) {

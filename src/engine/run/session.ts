@@ -106,24 +106,26 @@ export function createSession(deps: SessionDeps) {
     }
   }
 
+  const noteStandstill = (plannedAt: number) => {
+    if (clock.now() - plannedAt > STOOD_STILL_MS) context.awakeSince = clock.elapsed()
+  }
   let reviewed = { commits: -1, looks: 0 }
-  const review = async () => {
+  /** @param plannedAt when this look was planned, in ms since the epoch by this machine's clock */
+  const review = async (plannedAt: number) => {
+    noteStandstill(plannedAt)
     const commits = store.transaction.commits()
     const looks = commits === reviewed.commits ? reviewed.looks + 1 : 0
     reviewed = { commits, looks }
     if (looks % QUIET_LOOKS !== 0) return
     const hasEnded = await store.transaction.aside(() => {
       const ended = resources.filter(runs.review)
+      // The process may have been stopped while this waited for other writes.
+      noteStandstill(plannedAt)
       noteLateness(context, resources)
       return sweepTexts(context, deps.resources, deps.governor.state().ratePerSecond) || ended.length > 0
     })
     // If deletions were applied, other reads may be due. This commit makes the lanes ask the sources again.
     if (hasEnded) await store.transaction(() => undefined)
-  }
-
-  const reviewAfter = (lateMs: number) => {
-    if (lateMs > STOOD_STILL_MS) context.awakeSince = clock.elapsed()
-    return review()
   }
 
   const prepare = () => {
@@ -164,9 +166,7 @@ export function createSession(deps: SessionDeps) {
       let stopped: unknown
       const ended = new AbortController()
       const recording = recordMinutes(deps, () => trafficOf(running.progress, context), ended.signal)
-      const watching = watchSchedule(context, reviewAfter, ended.signal).catch(error =>
-        scheduler?.stop(error),
-      )
+      const watching = watchSchedule(context, review, ended.signal).catch(error => scheduler?.stop(error))
       try {
         await running.run()
       } catch (error) {
@@ -200,7 +200,7 @@ const STOOD_STILL_MS = MINUTE_MS
 /** Reviews the runs and the schedule at intervals, even while there are no jobs. */
 async function watchSchedule(
   { clock, options }: EngineContext,
-  reviewAfter: (lateMs: number) => Promise<void>,
+  review: (plannedAt: number) => Promise<void>,
   until: AbortSignal,
 ): Promise<void> {
   const everyMs = Math.max(scaled(LOOK_MS, options), LEAST_LOOK_MS)
@@ -208,7 +208,7 @@ async function watchSchedule(
     const [from, waitMs] = [clock.now(), untilNext(everyMs, clock.now())]
     await clock.sleep(waitMs, until)
     if (until.aborted) return
-    await reviewAfter(clock.now() - from - waitMs)
+    await review(from + waitMs)
   }
 }
 
