@@ -1,5 +1,5 @@
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
-import type { SettingSource } from '../config/load-settings.ts'
+import type { SettingSource } from '../config/loaded-settings.ts'
 import { environmentName } from '../config/settings.ts'
 
 /** Identifies the API, the workspace and the key in error messages. */

@@ -2,7 +2,7 @@ import { type Client, createClient } from '../api/client.ts'
 import { createGovernor, type Governor, type GovernorOptions } from '../api/governor/governor.ts'
 import { type ApiReader, type ApiReaderDeps, createApiReader } from '../api/reader.ts'
 import { type Clock, isoInstant } from '../base/clock.ts'
-import type { ApiSettings } from '../config/load-settings.ts'
+import type { ApiSettings } from '../config/loaded-settings.ts'
 import { clockText } from '../terminal/wording.ts'
 
 export function createApiClient({ api, proxies }: ApiSettings, clock: Clock): Client {

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { octalMode } from '../config/kinds.ts'
-import type { ApiSettings } from '../config/load-settings.ts'
+import type { ApiSettings } from '../config/loaded-settings.ts'
 import type { TypedTableChange } from '../store/crm/typed-tables.ts'
 import type { LeftOut } from '../store/database/existing-tables.ts'
 import { SHARE_ADVICE, shareOf } from '../store/disk/location.ts'

@@ -1,5 +1,5 @@
 import type { LogFields } from '../base/log.ts'
-import type { ApiSettings } from '../config/load-settings.ts'
+import type { ApiSettings } from '../config/loaded-settings.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../declare/resource-names.ts'
 
 /** The fields of the first log line of a backfill or daemon. */

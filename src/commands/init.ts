@@ -4,12 +4,9 @@ import { basename, dirname, extname, join, resolve } from 'node:path'
 import { Option } from 'commander'
 import { type CheckStatus, EXIT_STATUS, type ExitStatus, StopError } from '../base/errors.ts'
 import { shellWord } from '../base/safe-text.ts'
-import {
-  type Environment,
-  loadSettings,
-  type SettingFlags,
-  settingsFilePath,
-} from '../config/load-settings.ts'
+import { loadSettings } from '../config/load-settings.ts'
+import type { Environment, SettingFlags } from '../config/loaded-settings.ts'
+import { settingsFilePath } from '../config/setting-layers.ts'
 import {
   environmentName,
   fileEnvironmentName,

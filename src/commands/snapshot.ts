@@ -4,7 +4,7 @@ import { systemClock } from '../base/clock.ts'
 import { EXIT_STATUS } from '../base/errors.ts'
 import { jsonLine } from '../base/safe-text.ts'
 import { sizeText } from '../base/size-text.ts'
-import type { Settings } from '../config/load-settings.ts'
+import type { Settings } from '../config/loaded-settings.ts'
 import { durationText } from '../terminal/wording.ts'
 import {
   type CommandContext,

@@ -14,7 +14,7 @@ import {
 } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { withParents } from '../catalog/catalog.ts'
-import type { ApiSettings, Environment } from '../config/load-settings.ts'
+import type { ApiSettings, Environment } from '../config/loaded-settings.ts'
 import type { SettingKey } from '../config/settings.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../declare/resource-names.ts'
 import type { SessionObserver } from '../engine/run/session.ts'

@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts'
-import type { ApiSettings } from '../config/load-settings.ts'
+import type { ApiSettings } from '../config/loaded-settings.ts'
 import { resolvedPath } from '../store/disk/location.ts'
 import { type HeldLock, lockDatabase } from '../store/file/lock.ts'
 

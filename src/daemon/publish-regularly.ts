@@ -1,7 +1,7 @@
 import { type Clock, isoInstant, MINUTE_MS } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Recurrence } from '../config/kinds.ts'
-import type { Environment } from '../config/load-settings.ts'
+import type { Environment } from '../config/loaded-settings.ts'
 import { attemptOf, removalFailure } from '../publish/attempt.ts'
 import {
   type LastAttempts,

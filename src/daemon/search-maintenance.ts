@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { CATALOG } from '../catalog/catalog.ts'
-import type { ApiSettings } from '../config/load-settings.ts'
+import type { ApiSettings } from '../config/loaded-settings.ts'
 import { SEARCH_BUILD_PACE } from '../retention/maintain.ts'
 import { buildSearch, createSearchIndices } from '../store/search/indices.ts'
 import type { OpenStore } from '../store/store.ts'

@@ -7,7 +7,7 @@ import { type ExecFileException, execFile } from 'node:child_process'
 import type { Clock } from '../base/clock.ts'
 import { errorCode } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
-import type { Environment } from '../config/load-settings.ts'
+import type { Environment } from '../config/loaded-settings.ts'
 
 /**
  * Every method returns at once. Messages are sent in order, by one child process at a time. Without `NOTIFY_SOCKET` in

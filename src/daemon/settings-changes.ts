@@ -1,5 +1,5 @@
 import { textOf } from '../config/kinds.ts'
-import type { Settings } from '../config/load-settings.ts'
+import type { Settings } from '../config/loaded-settings.ts'
 import { propertiesOf, SETTING_LIST, type SettingKey, settingNamed } from '../config/settings.ts'
 
 export interface SettingChange {

@@ -1,7 +1,7 @@
 import type { App } from '../app/app.ts'
 import { type Clock, isoInstant } from '../base/clock.ts'
 import { EXIT_STATUS, exitStatusOf, ParleyError, reasonOf } from '../base/errors.ts'
-import type { ApiSettings } from '../config/load-settings.ts'
+import type { ApiSettings } from '../config/loaded-settings.ts'
 import type { Session } from '../engine/run/session.ts'
 import type { DaemonState } from '../store/status/processes.ts'
 import type { WaitBetweenSessions } from './recovery.ts'

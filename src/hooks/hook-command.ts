@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { type Clock, SECOND_MS } from '../base/clock.ts'
 import { errorCode } from '../base/errors.ts'
 import { jsonLine } from '../base/safe-text.ts'
-import type { Environment } from '../config/load-settings.ts'
+import type { Environment } from '../config/loaded-settings.ts'
 import { environmentName, fileEnvironmentName, SECRETS } from '../config/settings.ts'
 import { type HookPayload, hookVariables } from './call.ts'
 

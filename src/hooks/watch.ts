@@ -2,7 +2,7 @@ import { type Clock, MINUTE_MS, SECOND_MS } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { ProxyRules } from '../base/proxies.ts'
 import type { HookTarget } from '../config/kinds.ts'
-import type { Settings } from '../config/load-settings.ts'
+import type { Settings } from '../config/loaded-settings.ts'
 import type { SettingKey } from '../config/settings.ts'
 import type { HealthProblem } from '../health/problems.ts'
 import {

@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../base/errors.ts'
-import type { Environment } from '../config/load-settings.ts'
+import type { Environment } from '../config/loaded-settings.ts'
 import { runProgram } from '../store/database/child-program.ts'
 import type { PublishSummary } from './publish.ts'
 import type { OncePublishing } from './publish-once.ts'

@@ -2,7 +2,7 @@ import { readdir, stat, utimes } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { errorCode, isMissingFile } from '../base/errors.ts'
 import type { Log, LogFields } from '../base/log.ts'
-import type { Settings } from '../config/load-settings.ts'
+import type { Settings } from '../config/loaded-settings.ts'
 import {
   keptByRestores,
   type Removal,

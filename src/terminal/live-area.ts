@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
-import type { Environment } from '../config/load-settings.ts'
+import type { Environment } from '../config/loaded-settings.ts'
 import type { Output } from './output.ts'
 import { textWidth } from './text-width.ts'
 

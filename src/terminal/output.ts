@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import type { Environment } from '../config/load-settings.ts'
+import type { Environment } from '../config/loaded-settings.ts'
 
 /** The part of a writable stream that commands use. */
 export interface Output {

@@ -39,7 +39,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   pino: ['base/log.ts'],
   'pino-pretty': ['base/log.ts'],
   'prom-client': ['server/metrics.ts'],
-  'smol-toml': ['config/load-settings.ts'],
+  'smol-toml': ['config/setting-layers.ts'],
   'email-providers': ['store/reporting/sides.ts'],
   undici: ['base/http-pool.ts'],
 }
@@ -117,7 +117,7 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
   'node:fs.appendFile': ['publish/storage/s3-files.ts'],
   'node:fs.readFileSync': [
     'cli.ts',
-    'config/load-settings.ts',
+    'config/setting-layers.ts',
     'commands/doctor.ts',
     // The scripts for shells.
     'commands/completion.ts',

@@ -5,7 +5,8 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
 import type { User } from '../../src/config/file-access.ts'
 import type { HookTarget } from '../../src/config/kinds.ts'
-import { loadSettings, type SettingFlags } from '../../src/config/load-settings.ts'
+import { loadSettings } from '../../src/config/load-settings.ts'
+import type { SettingFlags } from '../../src/config/loaded-settings.ts'
 import {
   fileKey,
   HOOK_VARIABLES,

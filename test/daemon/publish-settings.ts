@@ -1,4 +1,4 @@
-import type { Settings } from '../../src/config/load-settings.ts'
+import type { Settings } from '../../src/config/loaded-settings.ts'
 
 /** `[publish]` without a target, as the defaults are. */
 export const PUBLISH_DEFAULTS: Settings['publish'] = {

@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts'
 import type { Log } from '../../base/log.ts'
-import type { Settings } from '../../config/load-settings.ts'
+import type { Settings } from '../../config/loaded-settings.ts'
 import {
   clean,
   dueMaintenance,

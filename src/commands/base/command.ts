@@ -1,11 +1,7 @@
 import { type Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { CheckStatus, ExitStatus } from '../../base/errors.ts'
-import {
-  type Environment,
-  loadSettings,
-  type SettingFlags,
-  type SettingsRequest,
-} from '../../config/load-settings.ts'
+import { loadSettings } from '../../config/load-settings.ts'
+import type { Environment, SettingFlags, SettingsRequest } from '../../config/loaded-settings.ts'
 import { SETTING_LIST, type SettingKey, sectionOf, settingNamed } from '../../config/settings.ts'
 import { RESOURCE_NAMES } from '../../declare/resource-names.ts'
 import type { Keyboard } from '../../terminal/ask.ts'

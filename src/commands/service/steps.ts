@@ -2,7 +2,8 @@ import { devNull } from 'node:os'
 import { dirname, join } from 'node:path'
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { shellWord } from '../../base/safe-text.ts'
-import { loadSettings, type SettingFlags } from '../../config/load-settings.ts'
+import { loadSettings } from '../../config/load-settings.ts'
+import type { SettingFlags } from '../../config/loaded-settings.ts'
 import { settingNamed } from '../../config/settings.ts'
 
 /** What the commands `parley service` find on the machine. */

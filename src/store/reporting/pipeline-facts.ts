@@ -1,5 +1,5 @@
 import { CRM_ROLES } from '../../config/crm-roles.ts'
-import type { Settings } from '../../config/load-settings.ts'
+import type { Settings } from '../../config/loaded-settings.ts'
 import { createCrmFieldReader, NAME_FIELDS } from '../crm/sql.ts'
 import { idIn, literal, quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'

@@ -1,6 +1,6 @@
 import { CRM_ROLES, type RoleObject } from '../../config/crm-roles.ts'
 import { timeOfDayText, WEEKDAYS } from '../../config/kinds.ts'
-import type { Settings } from '../../config/load-settings.ts'
+import type { Settings } from '../../config/loaded-settings.ts'
 import { NO_ANSWERS } from '../../config/reporting-settings.ts'
 import { camelCase } from '../../config/settings.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
