@@ -1,5 +1,6 @@
 import { CATALOG, type PlacedTable, TABLES } from '../src/catalog/catalog.ts'
-import type { Resource, Table } from '../src/declare/resource.ts'
+import type { Resource } from '../src/declare/resource.ts'
+import type { Table } from '../src/declare/table.ts'
 import { CONVENIENCE_VIEWS } from '../src/dictionary/convenience-views.ts'
 import { type Area, type DescribedTable, fullMeaning } from '../src/dictionary/described-table.ts'
 import { DICTIONARY, describedTable } from '../src/dictionary/dictionary.ts'

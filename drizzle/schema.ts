@@ -14,7 +14,7 @@ import {
 import type { BookkeepingTable } from '../src/catalog/bookkeeping/table-declaration.ts'
 import { BOOKKEEPING } from '../src/catalog/bookkeeping/tables.ts'
 import { type PlacedTable, TABLES } from '../src/catalog/catalog.ts'
-import type { Column, ColumnKind, Table } from '../src/declare/resource.ts'
+import type { Column, ColumnKind, Table } from '../src/declare/table.ts'
 
 /**
  * The drizzle schema from which migrations are generated: the catalogue's tables, then those of parley's own state.

@@ -1,5 +1,6 @@
-import type { Child, LivesWith, Resource, Table } from '../declare/resource.ts'
+import type { Resource } from '../declare/resource.ts'
 import type { ResourceName } from '../declare/resource-names.ts'
+import type { Child, LivesWith, Table } from '../declare/table.ts'
 import { DECLARATIONS } from './declarations.ts'
 
 /** Every resource, parents first. */

@@ -1,4 +1,4 @@
-import { oneOf } from '../declare/resource.ts'
+import { oneOf } from '../declare/table.ts'
 import {
   type ColumnDetails,
   type ColumnLine,

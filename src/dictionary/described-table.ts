@@ -1,5 +1,6 @@
 import type { ValueOnDelete } from '../catalog/bookkeeping/value-on-delete.ts'
-import type { ColumnKind, ResourceArea } from '../declare/resource.ts'
+import type { ResourceArea } from '../declare/resource.ts'
+import type { ColumnKind } from '../declare/table.ts'
 
 /** The description of a table or view for analysts, and the wording of its facts. Pure. */
 

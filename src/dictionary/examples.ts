@@ -1,6 +1,6 @@
 import { canonicalInstant } from '../base/instant.ts'
 import { type PlacedTable, resourceNamed, TABLES } from '../catalog/catalog.ts'
-import type { Child, Column } from '../declare/resource.ts'
+import type { Child, Column } from '../declare/table.ts'
 
 /** The path of a column in the API's payloads, and its value in the made-up example payloads of the declarations. */
 

@@ -1,7 +1,7 @@
 import { METRIC_TABLE, REPORT_CHANGE_TABLE, REPORT_SETTING_TABLE } from '../catalog/bookkeeping/tables.ts'
 import type { ValueOnDelete } from '../catalog/bookkeeping/value-on-delete.ts'
 import { WEEKDAYS } from '../config/kinds.ts'
-import { meaningsOf, oneOf } from '../declare/resource.ts'
+import { meaningsOf, oneOf } from '../declare/table.ts'
 import { COLUMN_VALUES } from './column-values.ts'
 import { CONVERSATION_VIEWS, PEOPLE_TABLES } from './conversation-tables.ts'
 import {

@@ -1,6 +1,6 @@
 import type { ValueOnDelete } from '../catalog/bookkeeping/value-on-delete.ts'
 import { CATALOG, type PlacedTable, resourceNamed, TABLES } from '../catalog/catalog.ts'
-import { type Column, type Table, valueWhenPurged } from '../declare/resource.ts'
+import { type Column, type Table, valueWhenPurged } from '../declare/table.ts'
 import {
   type DescribedColumn,
   type DescribedTable,

@@ -9,7 +9,7 @@ import {
   REJECT_TABLE,
   RUN_TABLE,
 } from '../catalog/bookkeeping/tables.ts'
-import { meaningsOf } from '../declare/resource.ts'
+import { meaningsOf } from '../declare/table.ts'
 import {
   type ColumnLine,
   column,

@@ -1,7 +1,7 @@
 import type { SchemaElement } from 'hyparquet-writer'
 import { DAY_MS } from '../base/clock.ts'
 import { canonicalInstant, isDay } from '../base/instant.ts'
-import type { ColumnKind } from '../declare/resource.ts'
+import type { ColumnKind } from '../declare/table.ts'
 import { NUMBER } from '../store/crm/columns.ts'
 import type { StoredCell } from '../store/database/sqlite-types.ts'
 

@@ -1,4 +1,5 @@
-import { entity, integer, own, resource, text, timestamp } from '../declare/resource.ts'
+import { resource } from '../declare/resource.ts'
+import { entity, integer, own, text, timestamp } from '../declare/table.ts'
 
 const accessLogs = entity('access_logs', {
   about:

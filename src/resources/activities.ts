@@ -1,14 +1,5 @@
-import {
-  child,
-  entity,
-  id,
-  meaningsOf,
-  oneOf,
-  parent,
-  resource,
-  text,
-  timestamp,
-} from '../declare/resource.ts'
+import { resource } from '../declare/resource.ts'
+import { child, entity, id, meaningsOf, oneOf, parent, text, timestamp } from '../declare/table.ts'
 
 const CONTEXTS = ['company', 'contact', 'deal']
 const SOURCES = ['MEETING', 'MESSAGE', 'OBJECT_CHANGE_EVENT']

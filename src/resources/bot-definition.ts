@@ -1,15 +1,5 @@
-import {
-  boolean,
-  child,
-  entity,
-  json,
-  NOT_STATED,
-  own,
-  position,
-  real,
-  resource,
-  text,
-} from '../declare/resource.ts'
+import { resource } from '../declare/resource.ts'
+import { boolean, child, entity, json, NOT_STATED, own, position, real, text } from '../declare/table.ts'
 
 const hints = child('bot_transcription_hints', {
   content: true,

@@ -1,4 +1,5 @@
-import { link, requestKey, resource } from '../declare/resource.ts'
+import { resource } from '../declare/resource.ts'
+import { link, requestKey } from '../declare/table.ts'
 
 const collectionMeetings = link('collection_meetings', {
   about: 'The meetings of each collection, from the meeting list filtered by `collection_id`.',

@@ -1,4 +1,5 @@
-import { entity, id, resource, text, timestamp } from '../declare/resource.ts'
+import { resource } from '../declare/resource.ts'
+import { entity, id, text, timestamp } from '../declare/table.ts'
 
 const collections = entity('collections', {
   about: 'Published, active collections of meetings.',

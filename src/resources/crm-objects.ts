@@ -1,4 +1,5 @@
-import { boolean, child, entity, json, own, parent, position, resource, text } from '../declare/resource.ts'
+import { resource } from '../declare/resource.ts'
+import { boolean, child, entity, json, own, parent, position, text } from '../declare/table.ts'
 
 const fields = child('crm_fields', {
   about: 'The fields of each CRM object.',

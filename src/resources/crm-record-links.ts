@@ -1,4 +1,5 @@
-import { link, oneOf, own, resource } from '../declare/resource.ts'
+import { resource } from '../declare/resource.ts'
+import { link, oneOf, own } from '../declare/table.ts'
 
 const OBJECTS = ['deal', 'company']
 const RELATED = ['company', 'contact']

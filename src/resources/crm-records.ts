@@ -1,4 +1,5 @@
-import { entity, id, json, link, own, requestKey, resource, text, timestamp } from '../declare/resource.ts'
+import { resource } from '../declare/resource.ts'
+import { entity, id, json, link, own, requestKey, text, timestamp } from '../declare/table.ts'
 
 const records = entity('crm_records', {
   about: 'Deals, companies, contacts and all other CRM records that are published to the workspace.',

@@ -1,4 +1,5 @@
-import { entity, own, resource } from '../declare/resource.ts'
+import { resource } from '../declare/resource.ts'
+import { entity, own } from '../declare/table.ts'
 
 const integrations = entity('integrations', {
   about:

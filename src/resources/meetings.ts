@@ -1,3 +1,4 @@
+import { resource } from '../declare/resource.ts'
 import {
   boolean,
   child,
@@ -12,10 +13,9 @@ import {
   parent,
   position,
   real,
-  resource,
   text,
   timestamp,
-} from '../declare/resource.ts'
+} from '../declare/table.ts'
 
 const TRANSCRIPT_STATES = {
   pending: 'no answer yet',

@@ -1,4 +1,5 @@
-import { entity, id, resource, text } from '../declare/resource.ts'
+import { resource } from '../declare/resource.ts'
+import { entity, id, text } from '../declare/table.ts'
 
 const members = entity('members', {
   about: 'Members of the workspace. The API lists only active members.',

@@ -1,3 +1,4 @@
+import { resource } from '../declare/resource.ts'
 import {
   boolean,
   child,
@@ -9,10 +10,9 @@ import {
   own,
   parent,
   position,
-  resource,
   text,
   timestamp,
-} from '../declare/resource.ts'
+} from '../declare/table.ts'
 
 const ROLES = ['FROM', 'TO', 'CC', 'BCC']
 

@@ -1,4 +1,5 @@
-import { child, entity, id, parent, requestKey, resource, text, timestamp } from '../declare/resource.ts'
+import { resource } from '../declare/resource.ts'
+import { child, entity, id, parent, requestKey, text, timestamp } from '../declare/table.ts'
 
 const talkPointResults = child('talk_point_results', {
   content: true,

@@ -1,15 +1,5 @@
-import {
-  boolean,
-  child,
-  entity,
-  id,
-  integer,
-  own,
-  parent,
-  resource,
-  text,
-  timestamp,
-} from '../declare/resource.ts'
+import { resource } from '../declare/resource.ts'
+import { boolean, child, entity, id, integer, own, parent, text, timestamp } from '../declare/table.ts'
 
 const talkPoints = child('playbook_talk_points', {
   about: 'The questions of a playbook.',

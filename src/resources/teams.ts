@@ -1,4 +1,5 @@
-import { child, entity, id, parent, resource, text } from '../declare/resource.ts'
+import { resource } from '../declare/resource.ts'
+import { child, entity, id, parent, text } from '../declare/table.ts'
 
 const teamMembers = child('team_members', {
   about: 'The members of each team.',

@@ -1,4 +1,5 @@
-import { child, id, NOT_STATED, parent, position, real, resource, text, tuples } from '../declare/resource.ts'
+import { resource } from '../declare/resource.ts'
+import { child, id, NOT_STATED, parent, position, real, text, tuples } from '../declare/table.ts'
 
 const entries = child('transcript_entries', {
   content: true,

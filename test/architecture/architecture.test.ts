@@ -77,8 +77,8 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
   [
     { 'resources/teams.ts': "import { members } from './members.ts'; import '../base/clock.ts'" },
     [
-      'resources/teams.ts imports resources/members.ts: a resource imports declare/resource.ts only',
-      'resources/teams.ts imports base/clock.ts: a resource imports declare/resource.ts only',
+      'resources/teams.ts imports resources/members.ts: a resource imports declare/resource.ts and declare/table.ts only',
+      'resources/teams.ts imports base/clock.ts: a resource imports declare/resource.ts and declare/table.ts only',
     ],
   ],
   [

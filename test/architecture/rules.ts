@@ -203,8 +203,8 @@ const commandLine = perImport(({ path }, found) => {
 })
 
 const resources = perImport(({ path }, { module }) =>
-  path.startsWith('resources/') && module !== 'declare/resource.ts'
-    ? 'a resource imports declare/resource.ts only'
+  path.startsWith('resources/') && module !== 'declare/resource.ts' && module !== 'declare/table.ts'
+    ? 'a resource imports declare/resource.ts and declare/table.ts only'
     : undefined,
 )
 
@@ -330,7 +330,8 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'cli → command-line → commands → daemon → app → doctor → engine, server, export → health → api, store → dictionary → catalog → resources → declare: imports go down only, and neighbours never meet':
     layers,
   'cli.ts imports the command line and the ground only': commandLine,
-  'resources import declare/resource.ts and their schema libraries only, never each other': resources,
+  'resources import declare/resource.ts, declare/table.ts and their schema libraries only, never each other':
+    resources,
   'the simulator knows nothing of parley': simulatorAlone,
   'nothing but the commands simulate and demo knows the simulator': simulatorUnknown,
   'no SQL stands in the engine': engineWithoutSql,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { TABLES } from '../../src/catalog/catalog.ts'
-import type { ColumnKind } from '../../src/declare/resource.ts'
+import type { ColumnKind } from '../../src/declare/table.ts'
 import { declaredTables } from '../../src/export/export-tables.ts'
 import { rowQueries } from '../../src/export/row-queries.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { canonicalInstant, isDay } from '../../src/base/instant.ts'
-import { entity, text, timestamp } from '../../src/declare/resource.ts'
+import { entity, text, timestamp } from '../../src/declare/table.ts'
 import { compileParser } from '../../src/engine/parse/parse.ts'
 import { runs } from '../support/effort.ts'
 

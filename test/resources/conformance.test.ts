@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { CATALOG, hasIds, TABLES, tableNamed } from '../../src/catalog/catalog.ts'
-import { entity, type Feed, type Resource, requestKey, type Table } from '../../src/declare/resource.ts'
+import type { Feed, Resource } from '../../src/declare/resource.ts'
+import { entity, requestKey, type Table } from '../../src/declare/table.ts'
 import { compileParser } from '../../src/engine/parse/parse.ts'
 import { createRowWriter } from '../../src/store/rows/payload-writer.ts'
 import { createShownFields } from '../../src/store/rows/shown-fields.ts'

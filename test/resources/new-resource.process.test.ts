@@ -11,7 +11,8 @@ import { until } from '../support/until.ts'
 
 /** A new resource is a single file. Here it is added to a copy of the source, which is built and run. */
 
-const ROOMS = `import { child, entity, parent, resource, text } from '../declare/resource.ts'
+const ROOMS = `import { resource } from '../declare/resource.ts'
+import { child, entity, parent, text } from '../declare/table.ts'
 
 const features = child('room_features', {
   about: 'What each room has.',

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { decodeJson } from '../../src/base/json.ts'
 import { tableNamed } from '../../src/catalog/catalog.ts'
-import { entity, requestKey } from '../../src/declare/resource.ts'
+import { entity, requestKey } from '../../src/declare/table.ts'
 import { compileParser } from '../../src/engine/parse/parse.ts'
 import {
   newFolder,

@@ -2,7 +2,7 @@ import { canonicalInstant, isDay } from '../../src/base/instant.ts'
 import { encodeJson } from '../../src/base/json.ts'
 import { CATALOG, TABLES, tableNamed } from '../../src/catalog/catalog.ts'
 import type { ParsedItem } from '../../src/declare/parsed-item.ts'
-import { entity, requestKey, type Table } from '../../src/declare/resource.ts'
+import { entity, requestKey, type Table } from '../../src/declare/table.ts'
 import { compileParser } from '../../src/engine/parse/parse.ts'
 import { REJECTS_NOTHING, type TemporaryStore } from './temporary-store.ts'
 

@@ -1,5 +1,5 @@
 import { decodeJson, exactNumber } from '../../src/base/json.ts'
-import type { Child, Column, Table } from '../../src/declare/resource.ts'
+import type { Child, Column, Table } from '../../src/declare/table.ts'
 
 /**
  * The warehouse contract promises that columns and `_extra` together lose no part of a payload. `rebuild` converts a

@@ -1,5 +1,5 @@
 import { ownerOf, type PlacedTable, TABLES, tableNamed } from '../../catalog/catalog.ts'
-import type { LivesWith } from '../../declare/resource.ts'
+import type { LivesWith } from '../../declare/table.ts'
 import type { CrmFieldDescription, CrmObjectDescription } from '../../dictionary/crm-tables.ts'
 import { chosenTables } from '../../export/chosen-tables.ts'
 import { folderOfTable } from '../../export/crm-tables.ts'

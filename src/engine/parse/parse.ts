@@ -2,7 +2,7 @@ import { isDay, readInstant } from '../../base/instant.ts'
 import { encodeJson, exactNumber, isJsonObject } from '../../base/json.ts'
 import { canonicalId, withCanonicalIds } from '../../base/uuid.ts'
 import type { Cell, ParsedItem, ParsedRow, ReadCell } from '../../declare/parsed-item.ts'
-import type { Child, Column, ColumnKind, Table } from '../../declare/resource.ts'
+import type { Child, Column, ColumnKind, Table } from '../../declare/table.ts'
 import { type ParseReport, unknownFieldName } from './drift.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { Table } from '../../declare/resource.ts'
+import type { Table } from '../../declare/table.ts'
 
 /** A name as a quoted SQL identifier. Names from the API are untrusted, so quotes inside them are doubled. */
 export function quote(name: string): string {

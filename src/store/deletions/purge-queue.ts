@@ -1,6 +1,6 @@
 import { CATALOG, TABLES, tableNamed } from '../../catalog/catalog.ts'
 import type { Cell } from '../../declare/parsed-item.ts'
-import type { LivesWith, Table } from '../../declare/resource.ts'
+import type { LivesWith, Table } from '../../declare/table.ts'
 import { isRow, quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { META } from '../sync/meta.ts'

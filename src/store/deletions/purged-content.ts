@@ -1,6 +1,6 @@
 import { REJECT_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import { ownerOf, TABLES } from '../../catalog/catalog.ts'
-import type { LivesWith, Table } from '../../declare/resource.ts'
+import type { LivesWith, Table } from '../../declare/table.ts'
 import { LEADING_COLUMNS, TRAILING_COLUMNS } from '../crm/columns.ts'
 import { readCrmTableStates } from '../crm/table-state.ts'
 import { quote } from '../database/sql.ts'

@@ -1,6 +1,6 @@
 import { canonicalId, UUID_GLOB, withCanonicalIds } from '../../base/uuid.ts'
 import { descendants, hasIds, type PlacedTable, TABLES } from '../../catalog/catalog.ts'
-import type { Column, Table } from '../../declare/resource.ts'
+import type { Column, Table } from '../../declare/table.ts'
 import { readCrmTableStates } from '../crm/table-state.ts'
 import { isRow, placeholders, quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'

@@ -1,7 +1,7 @@
 import { decodeJson, encodeJson, isJsonObject, isSameValue } from '../../base/json.ts'
 import { descendants, tableNamed } from '../../catalog/catalog.ts'
 import type { Cell, ParsedItem, ParsedRow } from '../../declare/parsed-item.ts'
-import type { Column, Table } from '../../declare/resource.ts'
+import type { Column, Table } from '../../declare/table.ts'
 import { isRow, placeholders, quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'

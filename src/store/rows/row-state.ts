@@ -1,5 +1,5 @@
 import { TABLES, tableNamed } from '../../catalog/catalog.ts'
-import type { Table } from '../../declare/resource.ts'
+import type { Table } from '../../declare/table.ts'
 import { isLive, isRow, quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'

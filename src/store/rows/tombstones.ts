@@ -1,6 +1,6 @@
 import { tableNamed } from '../../catalog/catalog.ts'
 import { ITEM_FEEDS } from '../../catalog/feeds.ts'
-import type { Cascade, Table } from '../../declare/resource.ts'
+import type { Cascade, Table } from '../../declare/table.ts'
 import { isLive, isRow, quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'

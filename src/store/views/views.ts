@@ -1,5 +1,5 @@
 import { CATALOG, ownerOf, type PlacedTable, TABLES, tableNamed } from '../../catalog/catalog.ts'
-import type { LivesWith } from '../../declare/resource.ts'
+import type { LivesWith } from '../../declare/table.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { dealViews } from './deal-views.ts'

@@ -1,7 +1,7 @@
 import { readDataList } from '../../../api/paging.ts'
 import { DAY_MS, HOUR_MS } from '../../../base/clock.ts'
 import { tableNamed } from '../../../catalog/catalog.ts'
-import { entity, requestKey, type Table } from '../../../declare/resource.ts'
+import { entity, requestKey, type Table } from '../../../declare/table.ts'
 import type { Denial } from '../../../store/deletions/suspicions.ts'
 import { STATE_AFTER } from '../../../store/rows/transcripts.ts'
 import type { EngineContext } from '../../context/context.ts'

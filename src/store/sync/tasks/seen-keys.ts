@@ -1,5 +1,5 @@
 import { tableNamed } from '../../../catalog/catalog.ts'
-import type { Table } from '../../../declare/resource.ts'
+import type { Table } from '../../../declare/table.ts'
 import { isLive, quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 
