@@ -10,6 +10,7 @@ import type {
   Settings,
   SettingsRequest,
 } from './loaded-settings.ts'
+import { checkSettings, proxyRules } from './setting-checks.ts'
 import { displayText, type Problem, type SettingFindings, settingsError } from './setting-findings.ts'
 import {
   type Candidate,
@@ -21,7 +22,6 @@ import {
   readSecretFile,
 } from './setting-layers.ts'
 import { fileKey, propertiesOf, SETTING_LIST, type SettingKey, settingNamed } from './settings.ts'
-import { checkSettings, proxyRules } from './settings-checks.ts'
 
 /**
  * Reads all settings. A flag wins over the environment, the environment over the file, the file over the default.
