@@ -70,6 +70,8 @@ interface Comeback {
   readonly to: number
   /** The plateau before the last doubling, to which a refusal leads back. */
   readonly from: Pick<RateState, 'plateau' | 'sure'> | undefined
+  /** The number of accepted requests before the first doubling. */
+  readonly after: number
 }
 
 interface RateSpan {
@@ -110,10 +112,14 @@ const CAUTION = 0.1
 const MOST_DROP = 0.25
 /** The rate was reached if it held requests back for at least this share of the span. */
 const MIN_HELD_SHARE = 0.6
-/** A comeback doubles the rate after this number of accepted requests. */
+/** A comeback doubles the rate after this number of accepted requests, at first also the first time. */
 const COMEBACK_ACCEPTED = 4
+/** Factor between the numbers of accepted requests before one comeback and the next, after a refusal on the way. */
+const COMEBACK_PATIENCE = 4
 /** Requests that were accepted in a shorter time may have been a burst. */
 const SHORTEST_PROOF_MS = 60_000
+/** After a longer pause, what was accepted before the first refusal was that of a window, and no rate to return to. */
+const LONGEST_STORM_MS = 60_000
 /** How often the search chooses a new rate. */
 const SEEK_EVERY_MS = 200
 /** The search ends after more refused requests than this. Several may be refused at once. */
@@ -201,8 +207,16 @@ export function rateAfterAcceptance(
 /** The state at twice the plateau, if a comeback is due. */
 function afterDoubling(state: RateState): RateState | undefined {
   const { comeback, plateau, sure, span } = state
-  if (comeback === undefined || span.accepted < COMEBACK_ACCEPTED) return undefined
-  if (plateau >= comeback.to) return { ...state, comeback: undefined, rate: curve(state) }
+  if (comeback === undefined || span.accepted < (comeback.from ? COMEBACK_ACCEPTED : comeback.after))
+    return undefined
+  if (plateau >= comeback.to)
+    return (
+      comeback.from && {
+        ...state,
+        comeback: { ...comeback, from: undefined, after: COMEBACK_ACCEPTED },
+        rate: curve(state),
+      }
+    )
   const from = { plateau, sure }
   return withPlateau(
     { ...state, sure: false, comeback: { ...comeback, from } },
@@ -220,7 +234,9 @@ export function afterRefusal(state: RateState, at: number): RateState {
   // The rate is lowered by `CAUTION`, so that the first requests after the pause are not refused as well.
   const rate = inBounds(state.bounds, sought ?? plateau * (1 - CAUTION))
   const provenMs = Math.max(SHORTEST_PROOF_MS, at - (state.since ?? at))
-  const comeback = state.limited ? state.comeback : { to: (1000 * span.accepted) / provenMs, from: undefined }
+  const comeback = state.limited
+    ? state.comeback
+    : { to: (1000 * span.accepted) / provenMs, from: undefined, after: COMEBACK_ACCEPTED }
   return { ...state, rate, limited: true, plateau, search, span, refusedAt: at, comeback }
 }
 
@@ -248,7 +264,8 @@ function meanRate({ accepted, activeMs }: RateSpan, pausedMs: number): number {
 }
 
 /** The state after the first accepted request that follows a refusal. A search goes on, unless a window has ended. */
-function afterPause(state: RateState, pausedMs: number): RateState {
+function afterPause(before: RateState, pausedMs: number): RateState {
+  const state = pausedMs > LONGEST_STORM_MS ? { ...before, comeback: undefined } : before
   const { span, plateau: refusedRate, previousPlateau, search } = state
   if (search && pausedMs <= END_OF_WINDOW_MS) {
     const longer = { ...span, activeMs: span.activeMs + pausedMs, heldMs: 0 }
@@ -256,7 +273,14 @@ function afterPause(state: RateState, pausedMs: number): RateState {
   }
   const { comeback } = state
   if (comeback?.from)
-    return withPlateau({ ...state, sure: comeback.from.sure, comeback: undefined }, comeback.from.plateau)
+    return withPlateau(
+      {
+        ...state,
+        sure: comeback.from.sure,
+        comeback: { to: comeback.to, from: undefined, after: comeback.after * COMEBACK_PATIENCE },
+      },
+      comeback.from.plateau,
+    )
   const mean = meanRate(span, pausedMs)
   const refusedSpans = refusedSpansAfter(state, { mean, pausedMs })
   const best = spanToReturnTo(refusedSpans)
