@@ -144,7 +144,7 @@ export const REPORTING_SETTINGS = {
   'reporting.rates': {
     kind: kinds.rates,
     description:
-      'What one unit of another currency is worth in `reporting.currency`. An amount in a currency without a rate is not converted. In the environment: `USD=0.92,JPY=0.0061`.',
+      'What one unit of another currency is worth in `reporting.currency`, which has to be set too. An amount in a currency without a rate is not converted. In the environment: `USD=0.92,JPY=0.0061`.',
     example: '{ USD = 0.92, JPY = 0.0061 }',
   },
   'crm.sales_pipelines': pipelineList('new business', 'all but those of renewals', '["New business"]'),

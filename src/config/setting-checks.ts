@@ -23,6 +23,7 @@ export function checkSettings(
   warnOfVersionInUrl(settings.api.baseUrl, found)
   refuseWorkWithoutHours(settings, sources, found)
   refuseDomainsOfBothSides(settings, sources, found)
+  refuseRatesWithoutCurrency(settings, sources, found)
   refuseReportWithoutToken(settings, sources, found)
 }
 
@@ -142,6 +143,20 @@ function refuseDomainsOfBothSides(
   found.problems.push({
     text: `${partners} names ${both.join(', ')} ${placeText(sources[partners])}: expected domains that ${ours} ${placeText(sources[ours])} does not name`,
     about: partners,
+  })
+}
+
+/** Refuses rates to no currency. A wrong value of either setting is reported elsewhere. */
+function refuseRatesWithoutCurrency(
+  { reporting: { rates } }: Pick<Settings, 'reporting'>,
+  sources: LoadedSettings['sources'],
+  found: SettingFindings,
+): void {
+  if (rates === undefined || sources['reporting.currency'] !== 'default') return
+  found.problems.push({
+    text: `reporting.rates is set ${placeText(sources['reporting.rates'])}: expected reporting.currency to be set too, since a rate is what another currency is worth in it`,
+    about: 'reporting.rates',
+    hint: 'Set reporting.currency, such as currency = "EUR" under [reporting], or remove reporting.rates.',
   })
 }
 

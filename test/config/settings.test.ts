@@ -239,7 +239,6 @@ describe('the values of a setting', () => {
     ['INTERNAL_DOMAINS', 'jo@own.example', undefined],
     ['PARTNER_DOMAINS', 'https://own.example', undefined],
     ['PARTNER_DOMAINS', 'own.', undefined],
-    ['RATES', 'USD=0.92, JPY = 0.0061', { USD: 0.92, JPY: 0.0061 }],
   ])('PARLEY_REPORTING_%s accepts or refuses %j', (name, text, read) => {
     const reporting = () => load({ env: { [`PARLEY_REPORTING_${name}`]: text } }).settings.reporting
     if (read === undefined) expect(reporting).toThrow(`PARLEY_REPORTING_${name}`)
@@ -281,6 +280,16 @@ describe('the values of a setting', () => {
     expect(refused).toBe(
       'Invalid settings: reporting.partner_domains names own.example in config/parley.toml: expected domains that reporting.internal_domains in environment PARLEY_REPORTING_INTERNAL_DOMAINS does not name',
     )
+  })
+
+  test('rates need the currency they convert to', () => {
+    const env = { PARLEY_REPORTING_RATES: 'USD=0.92, JPY = 0.0061' }
+    const text =
+      'reporting.rates is set in environment PARLEY_REPORTING_RATES: expected reporting.currency to be set too, since a rate is what another currency is worth in it'
+    expect(complaint(() => load({ env }))).toBe(`Invalid settings: ${text}`)
+    expect(load({ env, used: ['database.path'] }).warnings).toEqual([text])
+    const { settings, warnings } = load({ env: { ...env, PARLEY_REPORTING_CURRENCY: 'EUR' } })
+    expect([settings.reporting.rates, warnings]).toEqual([{ USD: 0.92, JPY: 0.0061 }, []])
   })
 
   test('the report over HTTP needs a token', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../src/config/load-settings.ts'
+import type { SettingKey } from '../../src/config/settings.ts'
 import { DERIVED_TABLES, REPORT_VIEWS } from '../../src/dictionary/report-tables.ts'
 import { findingsOf } from '../../src/doctor/finding.ts'
 import { reportFindings } from '../../src/doctor/report-settings.ts'
@@ -13,8 +14,11 @@ const NOW = '2026-03-04T05:00:00.000Z'
 const LATER = '2026-02-10T16:00:00.000Z'
 const MUCH_LATER = '2026-02-20T16:00:00.000Z'
 
-function configOf(env: Readonly<Record<string, string>> = {}): ReportConfig {
-  return loadSettings({ flags: {}, env, cwd: '/', requireApi: false }).settings
+function configOf(
+  env: Readonly<Record<string, string>> = {},
+  { used }: { used?: readonly SettingKey[] } = {},
+): ReportConfig {
+  return loadSettings({ flags: {}, env, cwd: '/', requireApi: false, ...(used && { used }) }).settings
 }
 
 const relation = (name: string, object: string | null, resource: string | null = null) => ({
@@ -78,9 +82,9 @@ function workspace(dealFields: readonly object[] = DEAL_FIELDS) {
     object,
     records,
     deals: (rows: Readonly<Record<string, Fields>>, now = FIRST) => records('deal', rows, now),
-    update: async (env: Readonly<Record<string, string>> = {}) => {
+    update: async (...given: Parameters<typeof configOf>) => {
       await store.crmTables.finish()
-      return reports.update(configOf(env))
+      return reports.update(configOf(...given))
     },
     deal: (id = 'd') => store.all(`SELECT * FROM deals WHERE deal_id = '${id}'`)[0],
   }
@@ -296,6 +300,13 @@ describe('the view deals', () => {
     })
     await update({ PARLEY_REPORTING_CURRENCY: 'EUR', PARLEY_REPORTING_RATES: 'USD=0.5' })
     expect(store.column('SELECT amount_reporting FROM deals ORDER BY deal_id')).toEqual([100, 50, null, null])
+  })
+
+  test('amounts are not converted by rates to a currency that is not set', async () => {
+    const { deals, update, deal } = workspace()
+    deals({ d: { ...BASE, currency: 'USD' } })
+    await update({ PARLEY_REPORTING_RATES: 'USD=0.5' }, { used: [] })
+    expect(deal()).toMatchObject({ amount: 100, amount_reporting: null })
   })
 
   test('a probability from 1 to 100 makes those of its pipeline per cent, and one outside of 0 to 100 is none', async () => {

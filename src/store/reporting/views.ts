@@ -100,17 +100,15 @@ const OWNER_COLUMNS = `CAST(x.owner AS TEXT) AS owner_id,
 
 const OWNER_JOIN = 'LEFT JOIN members m ON m.id = x.owner'
 
-/** SQL for the factor that converts an amount to the reporting currency. */
+/** SQL for the factor that converts an amount to the reporting currency. Rates without that currency mean nothing. */
 function reportingFactor(settings: StoredSettings): string {
-  const currency = settings.get('reporting.currency') ?? null
-  const stored = settings.get('reporting.rates')
-  const rates: Record<string, number> = {
-    ...(stored ? JSON.parse(stored) : {}),
-    ...(currency && { [currency]: 1 }),
-  }
   if (!settings.get('crm.deal.currency')) return '1'
+  const currency = settings.get('reporting.currency')
+  if (!currency) return 'NULL'
+  const stored = settings.get('reporting.rates')
+  const rates: Record<string, number> = { ...(stored ? JSON.parse(stored) : {}), [currency]: 1 }
   const cases = Object.entries(rates).map(([code, rate]) => `WHEN ${literal(code)} THEN ${rate}`)
-  return cases.length === 0 ? 'NULL' : `CASE upper(x.currency) ${cases.join(' ')} END`
+  return `CASE upper(x.currency) ${cases.join(' ')} END`
 }
 
 /**
