@@ -34,8 +34,13 @@ export interface CheckQuestion {
   resource: ResourceName | undefined
 }
 
-export function checkStatus(report: StatusReport<ResourceFacts>, question: CheckQuestion): CheckResult {
-  const verdict = checkVerdict(report, question)
+/** @param causes as of `checkVerdict` */
+export function checkStatus(
+  report: StatusReport<ResourceFacts>,
+  question: CheckQuestion,
+  causes: readonly HealthProblem[] = [],
+): CheckResult {
+  const verdict = checkVerdict(report, question, causes)
   const status = checkStatusOf(verdict)
   return { status, line: `${CHECK_LABELS[status]}: ${verdictSentences(verdict)}` }
 }

@@ -43,6 +43,20 @@ test.concurrent('doctor reports that the database belongs to another workspace',
   )
 })
 
+test.concurrent('status and --check report it, unless the settings name no workspace', async context => {
+  const { place, mine, wrong } = await mistaken(context)
+  const problem = new RegExp(
+    `Needs you: A daemon that starts with these settings ends at once( \\(and 1 more problem\\))?\\. .*/parley\\.db holds workspace ${mine.workspaceId}, but the settings name workspace ${OTHER}\\. Check api\\.workspace_id, or set`,
+  )
+  const [plain, check] = [await parley(['status'], wrong), await parley(['status', '--check'], wrong)]
+  expect([plain.status, check.status]).toEqual([EXIT_STATUS.done, 2])
+  expect(plain.stdout.split('\n')[0]).toMatch(problem)
+  expect(check.stdout).toMatch(problem)
+  const { PARLEY_WORKSPACE_ID: _, ...unnamed } = place.env
+  for (const env of [place.env, unnamed])
+    expect((await parley(['status'], { ...place, env })).stdout).not.toContain('these settings')
+})
+
 test.concurrent('a workspace that was given another id is adopted when the operator asks for it', async context => {
   const { place, wrong } = await mistaken(context)
   const { status } = await parley(['backfill', '--only', 'teams', '--workspace-renamed'], wrong)

@@ -1,7 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
-import { type CheckStatus, EXIT_STATUS, errorCode, reasonOf, StopError } from '../../base/errors.ts'
-import { singleLine } from '../../base/safe-text.ts'
+import { type CheckStatus, EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
 import { sizeText } from '../../base/size-text.ts'
 import { loadSettings } from '../../config/load-settings.ts'
 import type { Environment, SettingFlags } from '../../config/loaded-settings.ts'
@@ -16,9 +15,9 @@ import {
 } from '../../health/check.ts'
 import { TIMELINES } from '../../health/completeness.ts'
 import { databaseProblem, type HealthProblem } from '../../health/problems.ts'
+import { unusableSettings, workspaceProblems } from '../../health/unusable-settings.ts'
 import { type HealthVerdict, problemVerdict } from '../../health/verdict.ts'
 import { PROBLEM_LABELS } from '../../health/wording.ts'
-import { refuseHeldWorkspace } from '../../store/file/workspace.ts'
 import { type ResourceFacts, readUncountedReport, type StatusReport } from '../../store/status/report.ts'
 import { readStateOf } from '../../store/status/status.ts'
 import { fitTable, indentedNote, type RankedColumn } from '../../terminal/table.ts'
@@ -156,7 +155,7 @@ function readUsedSettings({ from }: FleetMember, cwd: string): UsedSettings {
   try {
     return { ...read({ resourceNames: RESOURCE_NAMES, tableNames: declaredTableNames() }), problems: [] }
   } catch (error) {
-    const problems = [settingsProblem(error)]
+    const problems = [unusableSettings(error)]
     try {
       return { ...read(DATABASE_ONLY), problems }
     } catch {
@@ -164,32 +163,6 @@ function readUsedSettings({ from }: FleetMember, cwd: string): UsedSettings {
     }
   }
 }
-
-function workspaceProblems(
-  { workspace, database }: StatusReport<ResourceFacts>,
-  workspaceId: string | undefined,
-): HealthProblem[] {
-  if (workspaceId === undefined) return []
-  try {
-    refuseHeldWorkspace(workspace, database, { id: workspaceId })
-    return []
-  } catch (error) {
-    return [settingsProblem(error)]
-  }
-}
-
-const settingsProblem = (error: unknown): HealthProblem => ({
-  id: 'settings:unusable',
-  kind: 'act',
-  what: isForbidden(error)
-    ? 'This user may not read the settings'
-    : 'A daemon that starts with these settings ends at once',
-  detail: singleLine(reasonOf(error)).replace(/\.$/, ''),
-  todo: (error instanceof StopError && error.hint) || 'Correct them.',
-  since: null,
-})
-
-const isForbidden = (error: unknown) => error instanceof StopError && errorCode(error.cause) === 'EACCES'
 
 function unreadableProblem({ unit }: FleetMember, error: unknown): HealthProblem {
   const known =

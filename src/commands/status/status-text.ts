@@ -2,7 +2,7 @@ import { sizeText } from '../../base/size-text.ts'
 import { wholeNumber } from '../../base/whole-number.ts'
 import { resourceNamed } from '../../catalog/catalog.ts'
 import { verdictSentences } from '../../health/check.ts'
-import { problemsOf, withNextTry } from '../../health/problems.ts'
+import { type HealthProblem, problemsOf, withNextTry } from '../../health/problems.ts'
 import { problemVerdict } from '../../health/verdict.ts'
 import { fileSizesText, publishedText, rateSentence, shownReason } from '../../health/wording.ts'
 import type { WriterState } from '../../store/status/processes.ts'
@@ -25,9 +25,11 @@ export interface StatusPageOptions {
   now: number
   /** The width of the terminal; undefined for a file or pipe, where lines have any length. */
   columns: number | undefined
+  /** Problems that are not in the report. */
+  causes?: readonly HealthProblem[]
 }
 
-export function statusPage(report: StatusReport, { now, columns }: StatusPageOptions): string {
+export function statusPage(report: StatusReport, { now, columns, causes = [] }: StatusPageOptions): string {
   const width = columns ?? Number.POSITIVE_INFINITY
   const resources = failingFirst(report.resources)
   const { lines, left } = fitTable(resourceColumns(report, now), resources, width)
@@ -48,7 +50,7 @@ export function statusPage(report: StatusReport, { now, columns }: StatusPageOpt
     ...publicationSentences(report, now),
     rateSentence(report.learned_rate, now),
   ].flatMap(sentence => wrapText(sentence, width))
-  const problems = problemsOf(report, now)
+  const problems = [...causes, ...problemsOf(report, now)]
     .map(problem => verdictSentences(problemVerdict(problem, 0, now)))
     .flatMap(sentences => wrapText(sentences, width))
   return `${[...problems, ...lines, ...wrapText(hiddenColumnsSentence(left), width), ...reasons, ...lagLines(report.resources), files, ...sentences].join('\n')}\n`

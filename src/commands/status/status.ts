@@ -74,20 +74,31 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
   ],
   async run(context, input) {
     if (input.options.all !== undefined) return printFleet(context, input.options)
-    const { readStatusReport } = await import('../../store/status/report.ts')
+    const settings = () => loadCommandSettings(context, input, DATABASE_ONLY).settings
+    if (input.options.fields) return printFields(context, settings().database.path)
+    const [{ readStatusReport }, { workspaceProblems }] = await Promise.all([
+      import('../../store/status/report.ts'),
+      import('../../health/unusable-settings.ts'),
+    ])
     const now = systemClock().now()
-    const path = () => loadCommandSettings(context, input, DATABASE_ONLY).settings.database.path
-    if (input.options.fields) return printFields(context, path())
+    const read = () => {
+      const { database, api } = settings()
+      const report = readStatusReport({ path: database.path, now })
+      return { report, causes: workspaceProblems(report, api.workspaceId) }
+    }
     const { check, maxAge: maxAgeMs, resource } = input.options
     const { stdout } = context
     if (check) {
       const { checkStatus } = await import('../../health/check.ts')
       const question = { now, maxAgeMs, resource }
-      return printResult(stdout, () => checkStatus(readStatusReport({ path: path(), now }), question))
+      return printResult(stdout, () => {
+        const { report, causes } = read()
+        return checkStatus(report, question, causes)
+      })
     }
-    const report = readStatusReport({ path: path(), now })
+    const { report, causes } = read()
     if (input.options.json) stdout.write(jsonLine(report))
-    else stdout.write(statusPage(report, { now, columns: stdout.columns }))
+    else stdout.write(statusPage(report, { now, columns: stdout.columns, causes }))
     return EXIT_STATUS.done
   },
 }
