@@ -71,8 +71,8 @@ export function addRoutes(app: FastifyInstance, answers: Answers): void {
   // Only the nudge routes read a body.
   app.removeAllContentTypeParsers()
   app.setErrorHandler((error, request, reply) => {
-    // A StopError: the database is not available. The daemon has logged the error, and /readyz gives the same reason.
-    if (error instanceof StopError) return refuse(reply, 503, error.message)
+    // A StopError: the database is not available. The daemon may know why, for example that its file was moved.
+    if (error instanceof StopError) return refuse(reply, 503, answers.ready() ?? error.message)
     answers.log.error('The status server failed to answer a request', {
       route: request.routeOptions.url,
       error,

@@ -26,6 +26,11 @@ test('a daemon whose database is moved away is not ready, creates no other, and 
   const ready = await daemon.ask('/readyz')
   expect(ready.status).toBe(503)
   expect(ready.body).toContain('was moved, deleted or replaced')
+  const status = await daemon.ask('/status')
+  expect({ status: status.status, error: JSON.parse(status.body).error }).toEqual({
+    status: 503,
+    error: ready.body.trim(),
+  })
   // After another try there is still no file.
   daemon.signal('SIGHUP')
   await daemon.says(line => waits(line) && daemon.lines().filter(waits).length > 1)
