@@ -1,6 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { demoQuestions, programCall } from '../../src/commands/demo/demo.ts'
 import { NEVER_NULL } from '../../src/dictionary/described-table.ts'
@@ -199,14 +200,15 @@ describe.each([
   ['SIGINT', 75],
   ['SIGKILL', null],
 ] as const)('a demo that receives %s while it reads', (signal, expected) => {
-  test('the demo leaves no process running', async () => {
+  test('the demo leaves no process running, and says that the next one starts from the beginning', async () => {
     const messages = String(100_000 + (process.pid % 100_000) + (signal === 'SIGINT' ? 0 : 100_000))
     const cwd = emptyFolder()
     const child = spawn(process.execPath, [PROGRAM, 'demo', '--messages', messages], {
       cwd,
       env: { PATH: process.env['PATH'] },
-      stdio: 'ignore',
+      stdio: ['ignore', 'ignore', 'pipe'],
     })
+    const said = text(child.stderr)
     const status = new Promise<number | null>(resolve => child.on('exit', resolve))
     const rows = () => rowsIn(join(cwd, 'demo.db'))
     expect(await until(rows, count => count > 0)).toBeGreaterThan(0)
@@ -218,5 +220,7 @@ describe.each([
     expect(await until(left, processes => processes.length === 0)).toEqual([])
     const held = () => isLocked(join(cwd, 'demo.db'))
     expect(await until(held, isHeld => isHeld === false)).toBe(false)
+    expect(await said).not.toContain('to continue where it stopped')
+    if (signal === 'SIGINT') expect(await said).toContain('The next demo starts from the beginning.')
   })
 })

@@ -172,8 +172,6 @@ const CLI = fileURLToPath(
 /** The module that sets the clock of a process back. */
 const PAST_CLOCK = new URL(`../../simulator/past-clock${extname(CLI)}`, import.meta.url)
 
-const STDERR = 2
-
 /**
  * A backfill runs in a separate process group, so that Ctrl-C reaches only this process, which then ends the backfill.
  * The IPC channel ends it when this process dies, even by SIGKILL.
@@ -202,16 +200,19 @@ async function runBackfill(
       PARLEY_REPORTING_CURRENCY: 'EUR',
       PARLEY_REPORTING_RATES: 'USD=0.9,JPY=0.006',
     },
-    // The result of a backfill is shown with its log: standard output is for what the demo itself prints.
-    stdio: ['ignore', isBrief ? 'pipe' : STDERR, 'inherit', 'ipc'],
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
   const stop = () => child.kill()
   signal.addEventListener('abort', stop)
   const result = child.stdout ? text(child.stdout) : ''
   const [status] = (await once(child, 'exit')) as [ExitStatus | null]
   signal.removeEventListener('abort', stop)
-  const [summary = ''] = /^Complete: .*/m.exec(await result) ?? []
-  if (summary !== '' && isBrief) stderr.write(`${utcDay(systemClock().now() - behindMs)}  ${summary}\n`)
+  // The result is shown with the log: standard output is for what the demo itself prints. That of a stopped backfill
+  // says how to continue it, but a demo begins again.
+  const summary = signal.aborted ? '' : await result
+  const [complete] = /^Complete: .*/m.exec(summary) ?? []
+  if (!isBrief) stderr.write(summary)
+  else if (complete !== undefined) stderr.write(`${utcDay(systemClock().now() - behindMs)}  ${complete}\n`)
   return status ?? EXIT_STATUS.unfinished
 }
 
