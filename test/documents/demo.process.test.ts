@@ -21,10 +21,21 @@ const SCHEMA_PAGE = new URL('../../drizzle/README.md', import.meta.url)
 
 test.each<[command: RegExp, script: string, env: Record<string, string>]>([
   [/^parley$/, '/usr/local/bin/parley', {}],
-  [/^node \S+cli\.[jt]s$/, '/home/me/.npm/_npx/1/node_modules/.bin/parley', { npm_command: 'exec' }],
+  [/^parley$/, '/home/me/.npm/_npx/1/node_modules/.bin/parley', { npm_command: 'exec' }],
+  [/^parley$/, '/home/me/.npm/_npx/1/node_modules/parleyd/dist/cli.js', {}],
   [/^node \S+cli\.[jt]s$/, '/srv/parley/dist/cli.js', {}],
-])('the demo advises commands that the shell finds after it has ended: %s for %s', (command, script, env) => {
-  expect(programCall({ cwd: '/', env }, script)).toMatch(command)
+])(
+  'the demo advises commands that the shell finds once the program is installed: %s for %s',
+  (command, script, env) => {
+    expect(programCall({ cwd: '/', env }, script)).toMatch(command)
+  },
+)
+
+test('a demo that npx runs advises first to install the program', async () => {
+  const cwd = emptyFolder()
+  const env = { npm_command: 'exec' }
+  const { stdout } = await parleyProcess(['demo', '--wild', '--messages', '100'], { cwd, env })
+  expect(stdout).toMatch(/install the package first:\n {2}npm install -g .*\n {2}parley init /s)
 })
 
 describe('a demo that has ended', () => {

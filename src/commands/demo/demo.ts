@@ -225,10 +225,14 @@ function reportUnfinished({ stderr, signal }: CommandContext, status: ExitStatus
   return signal.aborted ? EXIT_STATUS.unfinished : status
 }
 
-/** The command of this program, as a person would type it. `npx` puts it on the search path for one run only. */
-export function programCall({ cwd, env }: Pick<CommandContext, 'cwd' | 'env'>, script = ''): string {
-  const isInstalled = basename(script) === 'parley' && env['npm_command'] !== 'exec'
-  return isInstalled ? 'parley' : `node ${shellWord(relative(cwd, CLI))}`
+/** Whether npx runs the demo. It puts the program on the search path for one run only. */
+const isByNpx = ({ env }: Pick<CommandContext, 'env'>, script = ''): boolean =>
+  env['npm_command'] === 'exec' || script.includes('/_npx/')
+
+/** The command of this program, as a person would type it once it is installed. */
+export function programCall(context: Pick<CommandContext, 'cwd' | 'env'>, script = ''): string {
+  const isNamed = basename(script) === 'parley' || isByNpx(context, script)
+  return isNamed ? 'parley' : `node ${shellWord(relative(context.cwd, CLI))}`
 }
 
 // ------------------------------------------------------------------------------------------------ the answers
@@ -280,9 +284,15 @@ function cellText(value: unknown): string {
   return shortText(String(value ?? ''), MAX_CELL_LENGTH)
 }
 
+const INSTALL_FIRST = `
+npx ran parley without installing it. For the commands below, install the package first:
+  npm install -g ./parleyd-*.tgz
+`
+
 function nextSteps({ cwd, env }: CommandContext, database: string): string {
-  const parley = programCall({ cwd, env }, process.argv[1])
-  return `
+  const [, script] = process.argv
+  const parley = programCall({ cwd, env }, script)
+  return `${isByNpx({ env }, script) ? INSTALL_FIRST : ''}
 All these answers come from one SQLite file, ${database}. To look around in it:
   sqlite3 -readonly -box ${shellWord(database)} "SELECT * FROM live_members"
   sqlite3 -readonly -box ${shellWord(database)} "SELECT * FROM sync_status"
