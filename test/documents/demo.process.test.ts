@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -36,6 +36,19 @@ test('a demo that npx runs advises first to install the program', async () => {
   const env = { npm_command: 'exec' }
   const { stdout } = await parleyProcess(['demo', '--wild', '--messages', '100'], { cwd, env })
   expect(stdout).toMatch(/install the package first:\n {2}npm install -g .*\n {2}parley init /s)
+})
+
+test.each<[what: string, path: string, make: (path: string) => void]>([
+  ['a text', 'notes.txt', path => writeFileSync(path, 'hello')],
+  ['a folder', 'folder', path => mkdirSync(path)],
+  ['in a folder that does not exist', 'nowhere/demo.db', () => {}],
+])('a demo whose file is %s advises another --database, and no setting', async (_, path, make) => {
+  const cwd = emptyFolder()
+  make(join(cwd, path))
+  const { status, stderr } = await parleyProcess(['demo', '--database', path], { cwd })
+  expect(status).toBe(73)
+  expect(stderr).toContain('hint: Name another file with --database, ')
+  expect(stderr).not.toMatch(/database\.path|restore/)
 })
 
 describe('a demo that has ended', () => {

@@ -52,7 +52,9 @@ export const demoCommand: CommandDefinition<DemoOptions> = {
     const sizes = parseSizes(options.messages ?? (options.wild ? '4000' : '2000'))
     const file = resolve(cwd, options.database)
     const isWild = options.wild === true
-    await createDemoDatabase(file, isWild ? 0 : DAYS)
+    await createDemoDatabase(file, isWild ? 0 : DAYS).catch(error => {
+      throw withoutSettings(error)
+    })
     stderr.write(introduction(sizes, options.database, isWild))
     const { startSimulator } = await import('../../simulator/server.ts')
     const simulator = await startSimulator({
@@ -357,6 +359,14 @@ async function createDemoDatabase(file: string, daysAgo: number): Promise<void> 
 function isEmptyOrMarked(db: Sqlite): boolean {
   if (db.prepare('SELECT count(*) FROM sqlite_master').pluck().get() === 0) return true
   return readMeta(db, MADE_FOR) === DEMO
+}
+
+/** Replaces a hint about a setting or about the data of a workspace, since a demo has neither. */
+function withoutSettings(error: unknown): unknown {
+  if (!(error instanceof StopError) || !/database\.path|parley restore/.test(error.hint ?? '')) return error
+  const { message, code, exitStatus } = error
+  const hint = 'Name another file with --database, in a folder that exists and in which you may write.'
+  return new StopError(message, { code, exitStatus, hint, cause: error })
 }
 
 function notDemoFile(file: string): StopError {
