@@ -83,7 +83,9 @@ export const simulateCommand: CommandDefinition<Flags> = {
 
 function serviceOptions(): Option[] {
   return [
-    numberOption('--port <number>', 'port on 127.0.0.1; 0 for any free port').default(8765),
+    new Option('--port <number>', 'port on 127.0.0.1; 0 for any free port')
+      .argParser(parsedAs(number({ whole: true, max: 65_535 })))
+      .default(8765),
     new Option('--key <key>', 'the accepted API key').default('demo-key'),
     new Option('--workspace <id>', 'the accepted workspace id').default('demo-workspace'),
     new Option('--json', 'print the address as one line of JSON'),
@@ -194,6 +196,8 @@ function parseFault(text: string, before: Fault[]): Fault[] {
   if (kind === undefined) throw new InvalidArgumentError(`Expected one of ${FAULT_KINDS.join(', ')}.`)
   if (!(probability >= 0 && probability <= 1))
     throw new InvalidArgumentError('Expected a probability from 0 to 1.')
+  if (given.status !== undefined && !(given.status >= 200 && given.status <= 599))
+    throw new InvalidArgumentError('Expected a status from 200 to 599.')
   return [...before, { ...given, kind, probability }]
 }
 

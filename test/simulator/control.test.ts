@@ -173,7 +173,11 @@ test('limits and faults are read from flags, and invalid ones are refused', () =
     ['--limit', 'fast'],
     ['--fault', 'earthquake'],
     ['--fault', 'reset:2'],
+    ['--fault', 'status:1:99'],
+    ['--fault', 'status:1:600'],
+    ['--fault', '{"kind":"status","status":101}'],
     ['--port', 'x'],
+    ['--port', '65536'],
   ]) {
     const command = configureCommand(new Command('simulate'), simulateCommand)
       .exitOverride()
