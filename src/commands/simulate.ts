@@ -101,7 +101,7 @@ function sizeOptions(): Option[] {
     numberOption('--seed <number>', 'seed of the generated data').default(1),
     numberOption('--messages <count>', 'messages, each with an activity (default 2000)'),
     numberOption('--meetings <count>', 'meetings (default 120)'),
-    numberOption('--deals <count>', 'deals (default 80)'),
+    numberOption('--deals <count>', 'deals, about 3 % of several restricted, so not served (default 80)'),
     numberOption('--companies <count>', 'companies (default by the number of deals)'),
     numberOption('--contacts <count>', 'contacts (default three for each company)'),
     numberOption('--members <count>', 'members, one in nine inactive (default 20)'),

@@ -151,3 +151,15 @@ test('own requests are logged on request, but not those of the log itself, nor r
     })
   })
 })
+
+test('a workspace with one deal, one company and one contact serves each of them', async () => {
+  for (const seed of [1, 2, 3])
+    await withSimulator(
+      { ...SMALL, seed, messages: 10, deals: 1, companies: 1, contacts: 1 },
+      async ({ world }) => {
+        const objects = [...world.truth().items('crm_records')].map(row => String(row['object']))
+        const served = (name: string) => objects.filter(object => object === name).length
+        expect(['deal', 'company', 'contact'].map(served)).toEqual([1, 1, 1])
+      },
+    )
+})

@@ -23,20 +23,22 @@ export interface Customers extends Omit<CustomerLinks, 'add'> {
 }
 
 export function createCustomers({ seed, sizes, isRealistic }: Scene): Customers {
+  const counts = { company: sizes.companies, contact: sizes.contacts, deal: sizes.deals }
+  /** A single record is never restricted, since its object would have no records. */
   const isRestricted = (object: CustomerObject, index: number): boolean =>
-    mix(seed, SALT[object] + 50, index) % 100 < 3
-  const itemsOf = (object: CustomerObject, count: number): Items =>
+    counts[object] > 1 && mix(seed, SALT[object] + 50, index) % 100 < 3
+  const itemsOf = (object: CustomerObject): Items =>
     createItems({
       seed,
       salt: SALT[object],
       shape: 'uuid',
-      count,
+      count: counts[object],
       initial: index => (isRestricted(object, index) ? 'hidden' : 'published'),
     })
   const items = {
-    company: itemsOf('company', sizes.companies),
-    contact: itemsOf('contact', sizes.contacts),
-    deal: itemsOf('deal', sizes.deals),
+    company: itemsOf('company'),
+    contact: itemsOf('contact'),
+    deal: itemsOf('deal'),
   }
   const originalId = (object: CustomerObject, index: number): string | null =>
     index < 0 || isRestricted(object, index) ? null : items[object].ids.of(index)
