@@ -55,6 +55,7 @@ export const simulateCommand: CommandDefinition<Flags> = {
   ],
 
   async run({ stdout, stderr, signal }, { options }) {
+    refuseOtherClock(options)
     stderr.write(`Generating a workspace with ${options.messages ?? 2_000} messages\n`)
     const simulator = await start(options)
     const ready = { url: simulator.url, key: simulator.apiKey, workspace_id: simulator.workspaceId }
@@ -79,6 +80,16 @@ export const simulateCommand: CommandDefinition<Flags> = {
     await simulator.close()
     return EXIT_STATUS.done
   },
+}
+
+/** @throws StopError (exit status 64) for an instant with `--living`: that workspace changes by the real clock */
+function refuseOtherClock({ living, now }: Flags): void {
+  if (!living || now === 'real') return
+  throw new StopError(`--now is ${now} with --living: expected real, which is its default there`, {
+    code: 'simulator-clock',
+    hint: 'Remove --now or --living.',
+    exitStatus: EXIT_STATUS.usage,
+  })
 }
 
 function serviceOptions(): Option[] {

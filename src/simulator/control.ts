@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Change, ChangeResult } from './changes/change.ts'
-import type { Faults } from './faults/faults.ts'
+import type { Fault, Faults } from './faults/faults.ts'
 import type { LimitModel } from './faults/limits.ts'
 import type { RequestLog } from './http/requests.ts'
 import { isTruthKind, TRUTH_KINDS, type TruthKind } from './world/truth.ts'
@@ -43,7 +43,10 @@ const HANDLERS: Record<string, Handler> = {
     return Array.isArray(given) ? given.map(apply) : apply(given)
   },
   'GET /_simulator/faults': ({ hitCounts }) => ({ hitCounts: hitCounts() }),
-  'POST /_simulator/faults': ({ setFaults }, body) => setFaults(JSON.parse(body)),
+  'POST /_simulator/faults': ({ setFaults }, body) => {
+    const given: Fault | Fault[] = JSON.parse(body)
+    setFaults(Array.isArray(given) ? given : [given])
+  },
   'POST /_simulator/limit': ({ setLimit }, body) => setLimit(JSON.parse(body)),
   'POST /_simulator/time': ({ passTime }, body) => passTime(JSON.parse(body).ms),
   'POST /_simulator/key': ({ setApiKey }, body) => setApiKey(JSON.parse(body).key),

@@ -49,6 +49,8 @@ test('changes, faults, limit, key and time are set over HTTP', () =>
     await post(url, 'faults', [{ kind: 'status', status: 503 }])
     expect((await ask('/v1/members')).status).toBe(503)
     expect(await (await fetch(`${url}/_simulator/faults`)).json()).toEqual({ hitCounts: [1] })
+    await post(url, 'faults', { kind: 'status', status: 502 })
+    expect((await ask('/v1/members')).status).toBe(502)
     await post(url, 'faults', [])
     await post(url, 'limit', { kind: 'fixed-window', count: 1, windowMs: 1_000_000_000 })
     await ask('/v1/members')
@@ -60,7 +62,7 @@ test('changes, faults, limit, key and time are set over HTTP', () =>
     expect(Math.round((await hour()) - before)).toBe(48)
     await post(url, 'key', { key: 'next' })
     expect((await ask('/v1/members')).status).toBe(401)
-    expect(requests.total()).toBe(7)
+    expect(requests.total()).toBe(8)
   }))
 
 test('an invalid control request is a 400 with its reason', () =>
@@ -151,6 +153,20 @@ test('a taken port and an invalid history end are wrong usage', async () => {
   await expect(attempt('--port', new URL(taken.url).port)).rejects.toMatchObject({ exitStatus: 64 })
   await expect(attempt('--port', '0', '--now', 'yesterday')).rejects.toThrow('yesterday')
   await taken.close()
+})
+
+test('a living workspace has the real clock, so another instant is refused', async () => {
+  const context = {
+    ...{ env: {}, cwd: '.', stdin: process.stdin, ...outputs(), version: 'test' },
+    ...{ signal: AbortSignal.abort(), onSignal: () => undefined },
+  }
+  const attempt = (...argv: string[]) =>
+    simulateCommand.run(context, { args: [], flags: {}, options: optionsFor('--living', ...argv) })
+  await expect(attempt('--now', '2026-01-01T00:00:00Z')).rejects.toMatchObject({
+    exitStatus: 64,
+    message: '--now is 2026-01-01T00:00:00Z with --living: expected real, which is its default there',
+  })
+  expect(await attempt('--port', '0', '--messages', '10', '--now', 'real')).toBe(0)
 })
 
 test('limits and faults are read from flags, and invalid ones are refused', () => {
