@@ -147,6 +147,8 @@ function createCounters(registry: Registry) {
 /** Returns the function that sets the gauge. It also removes labels that no longer occur. */
 function createGauge({ name, help, labels = [], values }: GaugeDefinition, registry: Registry) {
   const gauge = new Gauge({ name, help, labelNames: labels, registers: [registry] })
+  // Prometheus reserves this label for summaries. A Summary of prom-client would compute the quantiles itself.
+  if (labels.includes('quantile')) Object.assign(gauge, { type: 'summary' })
   return (figures: Figures): void => {
     gauge.reset()
     // A reset gauge without labels would report 0 where the value is not known.
