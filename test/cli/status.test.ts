@@ -639,3 +639,12 @@ test.concurrent('status --check refuses an age without a unit, and says what it 
   expect(status).toBe(EXIT_STATUS.usage)
   expect(stderr).toContain('Expected a number with a unit, such as 90s, 15m, 2h or 1d.')
 })
+
+test.concurrent.each([
+  [['--max-age', '5m'], '--max-age <time>'],
+  [['--resource', 'members'], '--resource <resource>'],
+])('status --json refuses %j by its name', async (check, name) => {
+  const { status, stderr } = await parley(['status', ...check, '--json'], { cwd: emptyFolder() })
+  expect(status).toBe(EXIT_STATUS.usage)
+  expect(stderr).toContain(`option '${name}' cannot be used with option '--json'`)
+})

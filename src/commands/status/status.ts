@@ -54,16 +54,16 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
     new Option(
       '--fields',
       'list the fields that the API has sent and that parley does not know, or with values that do not fit; it does not check the values of CRM fields',
-    ).conflicts(['json', 'check']),
+    ).conflicts(['json', 'check', 'maxAge', 'resource']),
     new Option(
       '--max-age <time>',
-      'with --check: the greatest age of fresh_as_of (without a list: of complete_as_of), such as 90s, 15m, 2h or 1d',
+      'implies --check: the greatest allowed age of fresh_as_of (without a list: of complete_as_of), such as 90s, 15m, 2h or 1d',
     )
       .argParser(parsedAs(duration))
-      .implies({ check: true }),
-    new Option('--resource <resource>', 'with --check: check only this resource')
+      .conflicts('json'),
+    new Option('--resource <resource>', 'implies --check: check only this resource')
       .argParser(name => parseResourceName(name, RESOURCE_NAMES))
-      .implies({ check: true }),
+      .conflicts('json'),
   ],
   examples: [
     ['parley status', 'prints a table'],
@@ -86,9 +86,9 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
       const report = readStatusReport({ path: database.path, now })
       return { report, causes: workspaceProblems(report, api.workspaceId) }
     }
-    const { check, maxAge: maxAgeMs, resource } = input.options
+    const { maxAge: maxAgeMs, resource } = input.options
     const { stdout } = context
-    if (check) {
+    if (isCheck(input.options)) {
       const { checkStatus } = await import('../../health/check.ts')
       const question = { now, maxAgeMs, resource }
       return printResult(stdout, () => {
@@ -102,6 +102,10 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
     return EXIT_STATUS.done
   },
 }
+
+/** The options of the check imply it. An implied `--check` would be named where one of them conflicts with another option. */
+const isCheck = ({ check, maxAge, resource }: StatusOptions): boolean =>
+  check === true || maxAge !== undefined || resource !== undefined
 
 async function printFields({ stdout }: CommandContext, path: string): Promise<ExitStatus> {
   const [{ readDrift }, { readWarehouse }] = await Promise.all([
@@ -127,13 +131,14 @@ const CRM_VALUES =
 
 async function printFleet(
   { stdout, cwd }: CommandContext,
-  { all, json, check, maxAge: maxAgeMs, resource }: StatusOptions,
+  options: StatusOptions,
 ): Promise<ExitStatus | CheckStatus> {
+  const { all, json, maxAge: maxAgeMs, resource } = options
   const { fleetCheck, fleetMembers, fleetPage, readFleet } = await import('./fleet.ts')
   const now = systemClock().now()
   const read = () =>
     readFleet(fleetMembers(all === true ? undefined : all, cwd), cwd, { now, maxAgeMs, resource })
-  if (check) return printResult(stdout, () => fleetCheck(read()))
+  if (isCheck(options)) return printResult(stdout, () => fleetCheck(read()))
   const rows = read()
   stdout.write(json ? jsonLine({ workspaces: rows }) : fleetPage(rows, { now, columns: stdout.columns }))
   return EXIT_STATUS.done
