@@ -1,8 +1,15 @@
-import { resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { EXIT_STATUS, errorCode, StopError } from './errors.ts'
 
 /** The root folder of the clone or of the installed package. */
 export const INSTALLATION = resolve(import.meta.dirname, '../..')
+
+/** The path of a page that comes with parley, by which a person in the working directory can open it. */
+export function pagePath(page: string): string {
+  const path = join(INSTALLATION, page)
+  const fromHere = relative(process.cwd(), path)
+  return fromHere.startsWith('..') ? path : fromHere
+}
 
 /**
  * Reads a file or folder that comes with parley. Without this function, a failed read would be reported as an error of

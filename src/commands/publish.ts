@@ -6,6 +6,7 @@ import { sizeText } from '../base/size-text.ts'
 import { wholeNumber } from '../base/whole-number.ts'
 import * as kinds from '../config/kinds.ts'
 import { loadSettings } from '../config/load-settings.ts'
+import { settingsPage } from '../config/setting-findings.ts'
 import type { SettingKey } from '../config/settings.ts'
 import { RESOURCE_NAMES } from '../declare/resource-names.ts'
 import type { PublishSummary } from '../publish/publish.ts'
@@ -165,7 +166,7 @@ function targetOfSettings(
   if (target !== undefined) return target
   throw new StopError('parley publish needs a target: a folder or s3://bucket/prefix', {
     code: 'publish-no-target',
-    hint: 'Name it after the command, or set publish.target. config/README.md explains every setting.',
+    hint: `Name it after the command, or set publish.target. ${settingsPage()}`,
     exitStatus: EXIT_STATUS.usage,
   })
 }

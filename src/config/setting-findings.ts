@@ -1,4 +1,5 @@
 import { EXIT_STATUS, errorCode, StopError } from '../base/errors.ts'
+import { pagePath } from '../base/installation.ts'
 
 /** What is wrong with settings, and how that is said. */
 
@@ -30,12 +31,12 @@ export function settingsError(problems: readonly Problem[], cause?: unknown): St
   })
 }
 
-const SETTINGS_PAGE = 'config/README.md explains every setting.'
+export const settingsPage = (): string => `${pagePath('config/README.md')} explains every setting.`
 
 /** The common hint of all problems, or the settings page. */
 function hintFor(problems: readonly Problem[]): string {
   const [hint, ...others] = new Set(problems.map(problem => problem.hint))
-  return others.length === 0 ? (hint ?? SETTINGS_PAGE) : SETTINGS_PAGE
+  return others.length === 0 ? (hint ?? settingsPage()) : settingsPage()
 }
 
 export const suggestionText = (meant: string | undefined): string => (meant ? `; did you mean ${meant}?` : '')

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
+import { settingsPage } from '../config/setting-findings.ts'
 import { createCatalogue } from '../publish/catalogue/catalogue.ts'
 import { openTargetReader, parseTarget, type TargetSettings } from '../publish/storage/open.ts'
 import type { TargetReader } from '../publish/storage/target-reader.ts'
@@ -61,7 +62,7 @@ async function openReader(
   }
   throw new StopError('publish.target is not set', {
     code: 'publish-no-target',
-    hint: 'Set publish.target to a folder or s3://bucket/prefix. config/README.md explains every setting.',
+    hint: `Set publish.target to a folder or s3://bucket/prefix. ${settingsPage()}`,
     exitStatus: EXIT_STATUS.settings,
   })
 }

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
@@ -7,7 +7,7 @@ import { daemonCommand } from '../../src/commands/daemon.ts'
 import { publishCommand } from '../../src/commands/publish.ts'
 import { SETTING_LIST } from '../../src/config/settings.ts'
 import { openAt } from '../store/temporary-store.ts'
-import { emptyFolder, parley } from './parley.ts'
+import { emptyFolder, parley, parleyProcess } from './parley.ts'
 
 test('all wrong flags are reported at once, without a stack', async () => {
   const { status, stdout, stderr } = await parley(
@@ -25,6 +25,14 @@ test('all wrong flags are reported at once, without a stack', async () => {
     'hint: config/README.md explains every setting.',
     '',
   ])
+})
+
+test('away from the installation, the hint names the settings page by its full path', async () => {
+  const cwd = emptyFolder()
+  const { stderr } = await parleyProcess(['backfill', '--max-concurrency', 'many'], { cwd })
+  const [, page = ''] = /^hint: (.*) explains every setting\.$/m.exec(stderr) ?? []
+  expect(page).toMatch(/^\/.*\/config\/README\.md$/)
+  expect(existsSync(page)).toBe(true)
 })
 
 test.for([

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { basename, extname } from 'node:path'
 import { Argument, InvalidArgumentError, Option } from 'commander'
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
+import { pagePath } from '../../base/installation.ts'
 import { nearestName } from '../../base/nearest-name.ts'
 import { indentedJson, jsonLine, safeText } from '../../base/safe-text.ts'
 import {
@@ -195,7 +196,7 @@ function findTable(name: string, all: readonly DescribedTable[], options: Schema
 /** Hints for an unknown name: an index, an internal table, or similar names. */
 function hintsFor(name: string, all: readonly DescribedTable[]): string[] {
   const index = SEARCH_TABLES[name]
-  if (index !== undefined) return [index, 'drizzle/README.md says how to use it.']
+  if (index !== undefined) return [index, `${pagePath('drizzle/README.md')} says how to use it.`]
   if (isInternal(name)) return ['It is internal to parley and may change.']
   const guesses = similarNames(
     name,
@@ -250,7 +251,7 @@ function listPage(all: readonly DescribedTable[], width: number): string[] {
       width,
     ),
     ...wrapText(
-      `${Object.keys(SEARCH_TABLES).join(', ')}: full-text indices; drizzle/README.md says how to use them.`,
+      `${Object.keys(SEARCH_TABLES).join(', ')}: full-text indices; ${pagePath('drizzle/README.md')} says how to use them.`,
       width,
     ),
     'parley schema NAME shows the columns.',
