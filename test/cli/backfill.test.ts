@@ -58,6 +58,16 @@ test.concurrent('off a terminal nothing is drawn, and the log has one line for e
   expect(ended).toHaveLength(17)
 })
 
+test.concurrent('--page with --listen off warns that no page is served', async context => {
+  const place = placeFor(await workspace(context))
+  const { status, stderr } = await parley(
+    ['backfill', '--page', '--listen', 'off', '--only', 'members'],
+    place,
+  )
+  expect(status).toBe(EXIT_STATUS.done)
+  expect(stderr).toContain('"reason":"--page needs an address, such as --listen 127.0.0.1:8787"')
+})
+
 test.concurrent('items that --since leaves out are not named as items that the next run requests again', async context => {
   const place = placeFor(await workspace(context, { meetings: 40 }))
   const waitingAfter = async (...args: string[]) => {

@@ -135,6 +135,12 @@ async function servePage({ area, app, settings, log, version }: ServedBackfill):
   const { listen, token } = settings.http
   const ready = () => 'a backfill is running'
   const served = await startStatusServer({ listen, token, log, clock, ready, status, page })
+  if (listen.at === 'off')
+    log.warn('The status server does not run; the sync continues without it', {
+      setting: 'http.listen',
+      address: 'off',
+      reason: '--page needs an address, such as --listen 127.0.0.1:8787',
+    })
   if (served.url !== undefined) area?.write(`The page: ${served.url}\n`)
   return served
 }
