@@ -10,7 +10,7 @@ import {
   storedReports,
 } from '../store/reporting/report-settings.ts'
 import { waitingKeys } from '../store/reporting/waiting-keys.ts'
-import { dateTimeText } from '../terminal/wording.ts'
+import { countText, dateTimeText, isAre } from '../terminal/wording.ts'
 import type { CheckFindings, Finding } from './finding.ts'
 
 /**
@@ -58,7 +58,7 @@ export function* reportFindings(
   const waiting = conversations ? waitingKeys(db) : 0
   if (waiting > 0)
     yield line.note(
-      `${waiting} changes are not in the tables for reports yet`,
+      `${countText(waiting, 'change')} ${isAre(waiting)} not in the tables for reports yet`,
       'The daemon follows them every half minute, and a backfill at its end.',
     )
   const guesses = guessedSettings(db)

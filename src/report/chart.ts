@@ -21,6 +21,7 @@ export interface BarPanel {
 export interface LinePanel {
   kind: 'lines'
   title: string
+  /** In the plural; empty for a number without a unit. */
   unit: string
   /** The labels of the points, in order and at equal distances. */
   points: readonly string[]
@@ -98,7 +99,7 @@ function drawnLines({ points, lines, unit }: LinePanel): Drawn {
   const x = (at: number) => (points.length < 2 ? 0.5 : EDGE + (at / (points.length - 1)) * (1 - 2 * EDGE))
   const y = (value: number) => PLOT_TOP + PLOT_HEIGHT * (1 - value / top)
   const grid = [0, top / 2, top].map(
-    value => html`<line class="grid" x1="0" x2="100%" y1="${y(value)}" y2="${y(value)}"/><text class="tick" x="0" y="${y(value) - 4}">${numberText(value)}${value === top && unit !== '' && ` ${unit}`}</text>
+    value => html`<line class="grid" x1="0" x2="100%" y1="${y(value)}" y2="${y(value)}"/><text class="tick" x="0" y="${y(value) - 4}">${value === top ? withUnit(value, unit) : numberText(value)}</text>
 `,
   )
   const wide = Math.ceil(points.length / LABELS.wide)
@@ -116,7 +117,7 @@ function drawnLines({ points, lines, unit }: LinePanel): Drawn {
     const marks = values.flatMap((value, at) =>
       value === null
         ? []
-        : html`<circle class="f${colourOf(line)}" cx="${per(x(at))}" cy="${y(value)}" r="3"><title>${name}, ${points[at]}: ${numberText(value)} ${unit}</title></circle>`,
+        : html`<circle class="f${colourOf(line)}" cx="${per(x(at))}" cy="${y(value)}" r="3"><title>${name}, ${points[at]}: ${withUnit(value, unit)}</title></circle>`,
     )
     const paths = runsOf(values).map(
       run =>
@@ -150,6 +151,11 @@ function roundedUp(value: number): number {
 export const numberText = (value: number): string =>
   wholeNumber(Math.abs(value) < 1000 ? Math.round(value * 10) / 10 : Math.round(value))
 
+function withUnit(value: number, unit: string): string {
+  const text = numberText(value)
+  return `${text} ${text === '1' ? unit.replace(/s$/, '') : unit}`.trimEnd()
+}
+
 /** The text for people who do not see the chart. The table has all numbers. */
 function descriptionOf(panel: ChartPanel): string {
   if (panel.kind === 'bars') {
@@ -162,7 +168,7 @@ function descriptionOf(panel: ChartPanel): string {
       const [at, value] = [...values.entries()].findLast(([, each]) => each !== null) ?? []
       return value == null || at === undefined
         ? `${name}: no value`
-        : `${name}: ${numberText(value)} ${unit} in ${points[at]}, the last of ${points.length}`
+        : `${name}: ${withUnit(value, unit)} in ${points[at]}, the last of ${points.length}`
     })
     .join('; ')
 }

@@ -13,6 +13,7 @@ import { reportProblems } from '../store/reporting/report-settings.ts'
 import { waitingKeys } from '../store/reporting/waiting-keys.ts'
 import { type Completeness, readCompleteness } from '../store/status/status.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
+import { countText, isAre } from '../terminal/wording.ts'
 import {
   type ChartPlan,
   REPORT_SECTIONS,
@@ -204,7 +205,7 @@ function readTablesState(db: Sqlite, lacks: Absences): ReportTablesState {
   const missing = [...new Set(Object.values(lacks).flatMap(why => why ?? []))]
   const waiting = lacks.conversations === undefined ? waitingKeys(db) : 0
   const problems = lacks.deals === undefined ? reportProblems(db) : []
-  const late = `${waiting} changes are not in the tables for reports yet. The daemon follows them every half minute, and a backfill at its end.`
+  const late = `${countText(waiting, 'change')} ${isAre(waiting)} not in the tables for reports yet. The daemon follows them every half minute, and a backfill at its end.`
   return {
     state: missing.length > 0 ? 'missing' : waiting > 0 ? 'behind' : 'up to date',
     waiting,

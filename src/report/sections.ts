@@ -1,6 +1,6 @@
 import type { ResourceName } from '../declare/resource-names.ts'
 import { fromBefore } from '../health/completeness.ts'
-import { countText } from '../terminal/wording.ts'
+import { countText, isAre } from '../terminal/wording.ts'
 import { numberText } from './chart.ts'
 
 /** What a report shows: the shipped questions, which of their columns are drawn, and what is said next to them. Data. */
@@ -77,8 +77,6 @@ const numberIn = (row: ReportRow, column: string): number => Number(row[column] 
 
 const sumOf = (rows: readonly ReportRow[], column: string): number =>
   rows.reduce((sum, row) => sum + numberIn(row, column), 0)
-
-const isAre = (count: number) => (count === 1 ? 'is' : 'are')
 
 const NO_DEALS = 'There are no deals.'
 

@@ -10,6 +10,8 @@ export function countText(value: number, one: string, many = `${one}s`): string 
   return `${wholeNumber(value)} ${value === 1 ? one : many}`
 }
 
+export const isAre = (count: number): string => (count === 1 ? 'is' : 'are')
+
 /** A rate with at most two decimals below 1, one below 10, none from 10 on: `0.03`, `4.2`, `45`. */
 export function rateText(rate: number): string {
   if (rate >= 10) return wholeNumber(Math.round(rate))

@@ -216,8 +216,11 @@ describe('parley report', () => {
     expect(tables).toMatchObject({
       state: 'behind',
       waiting: 2,
-      notes: [expect.stringMatching(/^2 changes/)],
+      notes: [expect.stringMatching(/^2 changes are not in/)],
     })
+    const [note] = (await reportOf(await changed("INSERT INTO _waiting_keys (kind, key) VALUES (3, 'a')")))
+      .tables.notes
+    expect(note).toMatch(/^1 change is not in/)
   })
 
   test('amounts are added up in the currency of reports alone', async () => {

@@ -153,6 +153,14 @@ describe('the lines of a chart', () => {
     expect(html).toContain('<title>our side, 2026-01: 50 %</title>')
   })
 
+  test('one of something has its unit in the singular', () => {
+    const rows = [1, 2].map(mails => ({ team: `T${mails}`, week: '2026-03-02', mails, meetings: 1 }))
+    const html = reportHtml(madeReport([madeSection('activity-by-team-and-week', rows)]))
+    for (const text of ['T1, 2026-03-02: 1 e-mail', 'T2, 2026-03-02: 2 e-mails', 'T1, 2026-03-02: 1 meeting'])
+      expect(html).toContain(`<title>${text}</title>`)
+    expect(html).not.toMatch(/\b1 (e-mails|meetings)/)
+  })
+
   test('the smallest of more than six teams are one line', () => {
     const rows = Array.from({ length: 9 }, (_, place) => ({
       team: `T${place}`,

@@ -115,7 +115,7 @@ describe('the page', () => {
       ended_at: null,
       outcome: 'complete' as const,
       requests: 1,
-      rows_changed: 0,
+      rows_changed: 1,
       rows_deleted: 0,
     })
     const runs = [run('2026-03-04T11:00:00.000Z'), run('2026-03-04T11:59:00.000Z')]
@@ -125,6 +125,7 @@ describe('the page', () => {
       ['0', '11:59'],
       ['10', '11:00'],
     ])
+    expect(html).toContain(' complete, 1 row</title>')
   })
 
   test.each([

@@ -4,7 +4,7 @@ import { shownReason } from '../../health/wording.ts'
 import type { RecentRun } from '../../store/status/overview.ts'
 import { isLeftOut, type ResourceReport, type StatusReport } from '../../store/status/report.ts'
 import type { RunOutcome } from '../../store/sync/runs.ts'
-import { dueText } from '../../terminal/wording.ts'
+import { countText, dueText } from '../../terminal/wording.ts'
 import { type Html, html } from './html.ts'
 import { ageCell, countCell, foreign, shortInstant } from './wording.ts'
 
@@ -88,5 +88,5 @@ function runStrip(resource: ResourceName, runs: readonly RecentRun[]): Html {
 
 function runShape(run: RecentRun, place: number): Html {
   const name = run.outcome ?? 'running'
-  return html`<use href="#run-${name}" x="${place * STEP}"><title>${shortInstant(run.started_at)} ${RUNS[name].label}, ${wholeNumber(run.rows_changed)} rows</title></use>`
+  return html`<use href="#run-${name}" x="${place * STEP}"><title>${shortInstant(run.started_at)} ${RUNS[name].label}, ${countText(run.rows_changed, 'row')}</title></use>`
 }

@@ -2,7 +2,7 @@ import { wholeNumber } from '../../base/whole-number.ts'
 import { rateSentence } from '../../health/wording.ts'
 import type { TrafficHistory, TrafficSpan } from '../../store/status/overview.ts'
 import type { RateReport } from '../../store/status/report.ts'
-import { rateText } from '../../terminal/wording.ts'
+import { countText, rateText } from '../../terminal/wording.ts'
 import { type Html, html } from './html.ts'
 import { shortInstant } from './wording.ts'
 
@@ -34,8 +34,8 @@ ${PERIODS.map(period => chart(period, traffic[period.name]))}</div>
 function trafficSummary(spans: readonly TrafficSpan[]): string {
   if (spans.every(({ minutes }) => minutes === 0)) return 'No minute has been recorded yet.'
   const sum = (figure: 'requests' | 'throttled' | 'errors' | 'rows' | 'paused_seconds') =>
-    wholeNumber(spans.reduce((all, span) => all + span[figure], 0))
-  return `${sum('requests')} requests, ${sum('throttled')} refused as too many, ${sum('errors')} failed, ${sum('rows')} rows written, ${sum('paused_seconds')} s of asked waits`
+    spans.reduce((all, span) => all + span[figure], 0)
+  return `${countText(sum('requests'), 'request')}, ${wholeNumber(sum('throttled'))} refused as too many, ${wholeNumber(sum('errors'))} failed, ${countText(sum('rows'), 'row')} written, ${wholeNumber(sum('paused_seconds'))} s of asked waits`
 }
 
 const HEIGHT = 60
