@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { devNull } from 'node:os'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { Option } from 'commander'
@@ -80,7 +80,10 @@ export const initCommand: CommandDefinition<InitOptions> = {
     const missing = open.filter(each => values[each] === undefined)
     const found = settingsFilePath({ flags: {}, env }).path
     if (answers.size === 0 || missing.length > 0 || !options.try) {
-      stdout.write(nextSteps({ path, keyFile, missing, found, guesses: guesses.size }).join('\n'))
+      const named = flags['api.key']
+      const lostKey = named !== undefined && !existsSync(resolve(cwd, named)) ? named : undefined
+      const steps = nextSteps({ path, keyFile, missing, lostKey, found, guesses: guesses.size })
+      stdout.write(steps.join('\n'))
       return EXIT_STATUS.done
     }
     stdout.write(`Wrote ${path}. Trying the settings:\n\n`)
@@ -185,7 +188,15 @@ const askPerson = (
   ask({ ...question, keyboard: stdin, write: part => stderr.write(part), signal })
 
 function refuseExistingFile(path: string, cwd: string, force: boolean): void {
-  if (force || !existsSync(resolve(cwd, path))) return
+  const absolute = resolve(cwd, path)
+  if (!existsSync(absolute)) return
+  if (statSync(absolute).isDirectory())
+    throw new StopError(`${path} is a folder, not a file`, {
+      code: 'settings-file-is-folder',
+      exitStatus: EXIT_STATUS.usage,
+      hint: 'Name a file with --config, such as a new one in that folder.',
+    })
+  if (force) return
   throw new StopError(`${path} already exists and was not changed`, {
     code: 'settings-file-exists',
     exitStatus: EXIT_STATUS.usage,
@@ -212,12 +223,14 @@ interface NextStepsInput {
   path: string
   keyFile: string
   missing: readonly (typeof REQUIRED)[number][]
+  /** The file of the key that a flag names, where it does not exist. */
+  lostKey: string | undefined
   /** The settings file that other commands read when --config is not given. */
   found: string
   guesses: number
 }
 
-function nextSteps({ path, keyFile, missing, found, guesses }: NextStepsInput): string[] {
+function nextSteps({ path, keyFile, missing, lostKey, found, guesses }: NextStepsInput): string[] {
   const named = path === found ? '' : ` --config ${shellWord(path)}`
   const open = missing.filter(key => key !== 'api.key').map(key => key.replace('api.', ''))
   const steps = [
@@ -227,6 +240,9 @@ function nextSteps({ path, keyFile, missing, found, guesses }: NextStepsInput): 
           `Put the API key in ${join(dirname(path), keyFile)}, readable by you alone (chmod 600), and name that file under [api]: key_file = "${keyFile}"`,
         ]
       : []),
+    ...(lostKey === undefined
+      ? []
+      : [`Put the API key in ${lostKey}, which does not exist yet, readable by you alone (chmod 600).`]),
     ...(guesses === 0
       ? []
       : [

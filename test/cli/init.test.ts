@@ -99,9 +99,15 @@ test('init asks only for what is still missing', async () => {
   expect(filled.stdout).toContain('1. Put the API key in config/parley.key, readable by you alone')
   const one = await parley(['init', '--force', ...both.slice(0, 2)], { cwd })
   expect(one.stdout).toContain('1. Fill in workspace_id under [api].\n')
-  const named = await parley(['init', '--force', ...both, '--api-key-file', '../key'], { cwd })
+  mkdirSync(join(cwd, 'keys'))
+  writeFileSync(join(cwd, 'key'), 'a-key')
+  const named = await parley(['init', '--force', ...both, '--api-key-file', 'keys/../key'], { cwd })
   expect(named.stdout).toContain('1. Check the settings: parley doctor\n')
-  expect(read(cwd)).toContain(`\nkey_file = "${join(cwd, '../key')}"\n`)
+  expect(read(cwd)).toContain(`\nkey_file = "${join(cwd, 'key')}"\n`)
+  const early = await parley(['init', '--force', ...both, '--api-key-file', 'keys/later'], { cwd })
+  expect(early.stdout).toContain(
+    '1. Put the API key in keys/later, which does not exist yet, readable by you alone (chmod 600).\n  2. Check',
+  )
   const around = { PARLEY_WORKSPACE_ID: '42', PARLEY_API_KEY_FILE: 'key' }
   const given = await parley(['init', '--force'], { cwd, env: around })
   expect(given.stdout).toContain('1. Fill in base_url under [api].\n  2. Check')
@@ -124,6 +130,18 @@ test('--config and PARLEY_CONFIG set the place of the file', async () => {
     expect.stringContaining('[api]'),
   ])
 })
+
+test.each([['init'], ['init --force']])(
+  'parley %s refuses a folder in place of the settings file',
+  async line => {
+    const cwd = emptyFolder()
+    const { status, stderr } = await parley([...line.split(' '), '--config', '.'], { cwd })
+    expect(status).toBe(EXIT_STATUS.usage)
+    expect(stderr).toBe(
+      'parley: . is a folder, not a file\nhint: Name a file with --config, such as a new one in that folder.\n',
+    )
+  },
+)
 
 test('an unwritable place is reported, and no partial file is left', async () => {
   const cwd = emptyFolder()
