@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import PQueue from 'p-queue'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { type Life, type Lived, lifeOf, live } from './life.ts'
 import { simulateLimits } from './limit-runs.ts'
 
@@ -28,10 +29,12 @@ const { values, positionals } = parseArgs({
 })
 
 const say = (...lines: readonly string[]) => process.stdout.write(`${lines.join('\n')}\n`)
-const number = (text: string) => {
-  const found = Number(text)
-  if (!Number.isSafeInteger(found) || found < 0) throw new RangeError(`expected a whole number, not ${text}`)
-  return found
+
+function number(name: 'seed' | 'lives' | 'days' | 'deeds' | 'rest' | 'poll' | 'cases'): number {
+  const found = Number(values[name])
+  if (Number.isSafeInteger(found) && found >= 0) return found
+  process.stderr.write(`--${name} is ${values[name]}: expected a whole number\n`)
+  process.exit(EXIT_STATUS.usage)
 }
 
 /** The life without the deeds that its failure does not need. */
@@ -103,16 +106,15 @@ async function simulateInProcesses(first: number, count: number): Promise<boolea
 
 /** Whether all passed. */
 async function simulateLives(first: number, file: string | undefined): Promise<boolean> {
-  const { days, deeds, rest, poll } = values
   const shape = {
-    days: number(days),
-    deeds: number(deeds),
-    rest: number(rest),
-    ...(poll !== undefined && { poll: number(poll) }),
+    days: number('days'),
+    deeds: number('deeds'),
+    rest: number('rest'),
+    ...(values.poll !== undefined && { poll: number('poll') }),
   }
   const lives: readonly Life[] =
     file === undefined
-      ? Array.from({ length: number(values.lives) }, (_, index) => lifeOf(first + index, shape))
+      ? Array.from({ length: number('lives') }, (_, index) => lifeOf(first + index, shape))
       : [JSON.parse(readFileSync(file, 'utf8')).life]
   let failed = 0
   for (const life of lives) {
@@ -130,10 +132,10 @@ async function simulateLives(first: number, file: string | undefined): Promise<b
 }
 
 const [what] = positionals
-const first = number(values.seed)
+const first = number('seed')
 const simulate = () => {
-  if (what === 'limits') return simulateLimits(first, number(values.cases), say)
-  const count = number(values.lives)
+  if (what === 'limits') return simulateLimits(first, number('cases'), say)
+  const count = number('lives')
   return what === undefined && count > 1 && !values['in-process']
     ? simulateInProcesses(first, count)
     : simulateLives(first, what)
