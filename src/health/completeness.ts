@@ -54,10 +54,12 @@ export function completenessText(
   }
 }
 
-/** The instant of `sync.since` where it leaves out older items that were read before it was set. */
+/** The instant of `sync.since` where it leaves out older items that were read before it was set. Logs begin by themselves. */
 const boundOf = (resources: readonly ResourceFacts[]): string | undefined =>
-  resources.flatMap(({ complete_as_of: all, read_since: bounded }) =>
-    all !== null && (bounded?.complete_as_of ?? '') > all ? (bounded?.since ?? []) : [],
+  resources.flatMap(({ resource, complete_as_of: all, read_since: bounded }) =>
+    TIMELINES.includes(resource) && all !== null && (bounded?.complete_as_of ?? '') > all
+      ? (bounded?.since ?? [])
+      : [],
   )[0]
 
 /** Up to when the data of a copy, an export or a report are complete, as a sentence. Pure. */

@@ -407,11 +407,29 @@ describe('the verdict', () => {
     })
   })
 
+  const NARROWED = { since: '2026-01-01T00:00:00.000Z', complete_as_of: FRESH }
+  const OLD = '2026-02-28T10:00:00.000Z'
+
   test('when sync.since has been narrowed, no older date is said to be read again', () => {
-    const read_since = { since: '2026-01-01T00:00:00.000Z', complete_as_of: FRESH }
-    expect(verdict({}, { complete_as_of: '2026-02-28T10:00:00.000Z', read_since }).detail).toBe(
+    const row = {
+      resource: 'activities',
+      complete_as_of: OLD,
+      fresh_as_of: FRESH,
+      read_since: NARROWED,
+    } as const
+    expect(verdict({}, row).detail).toBe(
       'Nothing to do. Items from before 2026-01-01 (sync.since) are not read again: everything published before 2026-02-28 10:00 UTC is here, whatever its date',
     )
+  })
+
+  test('a log that begins at some instant is no sync.since', () => {
+    const [activities] = report(
+      {},
+      { resource: 'activities', complete_as_of: OLD, fresh_as_of: FRESH },
+    ).resources
+    const [log] = report({}, { resource: 'access_logs', complete_as_of: OLD, read_since: NARROWED }).resources
+    const resources = [activities, log].flatMap(row => row ?? [])
+    expect(verdict({ resources }).detail).toMatch(/^Nothing to do. Older dates are read again at intervals: /)
   })
 
   test('a sync.since in the future is a warning that names it', () => {
