@@ -70,7 +70,7 @@ interface Comeback {
   readonly to: number
   /** The plateau before the last doubling, to which a refusal leads back. */
   readonly from: Pick<RateState, 'plateau' | 'sure'> | undefined
-  /** The number of accepted requests before the first doubling. */
+  /** The number of accepted requests before the first doubling. It grows with each refusal on the way. */
   readonly after: number
 }
 
@@ -112,7 +112,7 @@ const CAUTION = 0.1
 const MOST_DROP = 0.25
 /** The rate was reached if it held requests back for at least this share of the span. */
 const MIN_HELD_SHARE = 0.6
-/** A comeback doubles the rate after this number of accepted requests, at first also the first time. */
+/** A comeback doubles the rate after this number of accepted requests. */
 const COMEBACK_ACCEPTED = 4
 /** Factor between the numbers of accepted requests before one comeback and the next, after a refusal on the way. */
 const COMEBACK_PATIENCE = 4
