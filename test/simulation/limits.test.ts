@@ -52,6 +52,7 @@ const HOLDS: readonly (readonly [
     limited({ ...WINDOW, count: 20, windowMs: 4000, hint: 'none' }, { forMs: 2 * MINUTE }),
     { used: 0.9, usedLater: 0.9, refused: 0.02 },
   ],
+  ['1,577 in each 48 minutes', limitCaseOf(68), { used: 0.95, usedLater: 0.95, refused: 0.01 }],
   [
     '40 in each second, with slow answers',
     { ...limitCaseOf(15), forMs: 3 * MINUTE },

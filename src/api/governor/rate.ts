@@ -29,8 +29,9 @@ import {
  *   since the last pause. The next plateau lies between the two. After a burst the mean is the limit. A burst ends after
  *   few requests, so the plateau is the closer to the refused rate the more were accepted.
  * - If lower rates are refused as often, the refusals have nothing to do with the rate (`stray-refusals.ts`).
- * - A server that refused for some seconds, whatever the rate, looks like a very low limit. So while the rate is far below
- *   the one that was accepted before the first refusal, it doubles after a few requests, until it is refused (`Comeback`).
+ * - A server that refused for some seconds, whatever the rate, looks like a very low limit. So while the rate is below the
+ *   one that was accepted before the first refusal, it doubles after a few requests, until it is refused, and again after
+ *   more requests each time (`Comeback`).
  */
 
 export interface RateState {
@@ -61,7 +62,7 @@ export interface RateState {
   readonly refusedSpans: readonly RefusedSpan[]
   /** Set as long as there are refusals that have nothing to do with the rate. */
   readonly stray: StrayRefusals | undefined
-  /** Set from the first refusal until the rate is near what was accepted before, or was refused on its way there. */
+  /** Set from the first refusal until a pause as long as that of a window. */
   readonly comeback: Comeback | undefined
 }
 
