@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
@@ -12,6 +12,7 @@ async function written(): Promise<{
   store: OpenStore
   path: string
   folder: string
+  clock: Clock
   pass(ms: number): void
 }> {
   const folder = newFolder()
@@ -25,6 +26,7 @@ async function written(): Promise<{
     store,
     path,
     folder,
+    clock,
     pass: ms => {
       passed += ms
     },
@@ -72,6 +74,22 @@ describe('a database whose -wal is removed while it is written', () => {
     await next.transaction(() => next.state.setMeta('x', 'next'))
     expect(reader.prepare(value).pluck().get()).toBe('next')
     expect(next.db.pragma('integrity_check', { simple: true })).toBe('ok')
+    next.close()
+  })
+
+  test('takes no commit when the file was removed while the database was opened', async () => {
+    const { store: before, path, pass, clock } = await written()
+    before.close()
+    chmodSync(path, 0o640)
+    const wal = `${path}-wal`
+    const onMode = () => rmSync(wal, { force: true })
+    const store = openStore({ path, mode: 0o600, command: 'test', pid: process.pid, clock, onMode })
+    expect(existsSync(wal)).toBe(false)
+    pass(1000)
+    expect(await write(store)).toMatchObject(MOVED)
+    store.close()
+    const next = openAt(path)
+    expect(next.state.meta('x')).toBe('committed')
     next.close()
   })
 

@@ -113,7 +113,7 @@ const CHECK_INTERVAL_MS = 1000
 /**
  * Detects that an open database file or its `-wal` was moved or replaced. SQLite would go on writing to the moved file,
  * and readers that open the path would not see these writes. SQLite creates the `-wal` at the first read, and keeps it
- * as long as a connection is open.
+ * as long as a connection is open: call this after the first read.
  * @param emptyWal moves the content of a removed `-wal` into the database. False while a reader prevents that: closing
  *   the database would then lose commits, so the removed file stays in use until a later check
  */
@@ -142,7 +142,8 @@ export function watchFile(file: string, { elapsed }: Pick<Clock, 'elapsed'>, emp
     requireUnmoved() {
       if (elapsed() - checkedAt < CHECK_INTERVAL_MS) return
       if (isMoved()) throw movedError(file)
-      if (wal && !isSameFile(wal, identityOf(walFile)) && emptyWal()) throw movedError(walFile, WAL_HINT)
+      // A `-wal` that was removed before the watch began has no identity, and equals none.
+      if (!isSameFile(wal, identityOf(walFile)) && emptyWal()) throw movedError(walFile, WAL_HINT)
       checkedAt = elapsed()
     },
   }
