@@ -168,7 +168,7 @@ function faultsByCode({ name, bucket, url }: BucketWords): {
     SignatureDoesNotMatch: {
       code: 'publish-signature',
       problem: `The S3 API at ${url} refuses the signature`,
-      hint: 'Check publish.s3_secret_access_key, and the clock of this machine.',
+      hint: 'Check publish.s3_secret_access_key.',
     },
     RequestTimeTooSkewed: clock,
     ExpiredToken: token,

@@ -287,7 +287,7 @@ test.each<[what: string, refused: Refused]>([
       options: { credentials: { ...credentials, secretAccessKey: 'wrong-SECRET' } },
       code: 'publish-signature',
       message: /refuses the signature \(HTTP 403, SignatureDoesNotMatch\)$/,
-      hint: /s3_secret_access_key, and the clock/,
+      hint: /^Check publish.s3_secret_access_key\.$/,
     },
   ],
   [
