@@ -10,7 +10,7 @@ import {
 } from '@aws-sdk/client-s3'
 import type { Dispatcher } from 'undici'
 import { type Backoff, backoffMs } from '../../base/backoff.ts'
-import { type Clock, SECOND_MS } from '../../base/clock.ts'
+import { type Clock, inTime, SECOND_MS } from '../../base/clock.ts'
 import { StopError } from '../../base/errors.ts'
 import { createHttpPool, type HttpPool } from '../../base/http-pool.ts'
 import { isLoopbackUrl, isReadableOnTheWay } from '../../base/loopback.ts'
@@ -20,6 +20,7 @@ import {
   credentialsError,
   failureOf,
   isTemporary,
+  lateCredentialsError,
   noBucketError,
   plainHttpError,
 } from './s3-faults.ts'
@@ -27,8 +28,8 @@ import {
 /**
  * One bucket, through the S3 client of AWS, which finds credentials and the address of the API, signs requests and
  * reads answers. This file adds what the client lacks. An attempt ends when nothing was sent or received for a time,
- * and is repeated even if its body is a file. Only a whole answer counts. The wait before the next attempt ends with
- * the signal. Redirects are not followed: another address may belong to someone else. Each verb throws a StopError with
+ * and is repeated even if its body is a file. Only a whole answer counts. The wait for credentials has a limit, and ends
+ * with the signal, as does the wait before the next attempt. Redirects are not followed: another address may belong to someone else. Each verb throws a StopError with
  * exit status 73, and the signal's reason once the signal is aborted.
  */
 export type BucketClient = ReturnType<typeof createBucketClient>
@@ -82,6 +83,8 @@ const CONNECTIONS = 32
 const CONNECT_TIMEOUT_MS = 10 * SECOND_MS
 /** A request is given up when nothing was sent or received for this time, at the latest after twice the time. */
 const IDLE_TIMEOUT_MS = 60 * SECOND_MS
+/** A service or a program that gives credentials may never answer. */
+const CREDENTIALS_TIMEOUT_MS = 60 * SECOND_MS
 /** Only metadata and pieces of files are read into memory. */
 const MAX_BODY_BYTES = 256 * 2 ** 20
 
@@ -110,10 +113,13 @@ export function createBucketClient(options: BucketClientOptions) {
     customUserAgent: 'parley',
     logger: SILENT,
   })
+  const limit = { ms: CREDENTIALS_TIMEOUT_MS, error: lateCredentialsError(name, CREDENTIALS_TIMEOUT_MS) }
+  /** Ends with the signal too; `ask` then throws its reason. */
+  const sleep = (ms: number, over = signal) => clock.sleep(ms, AbortSignal.any([signal, over]))
   const authenticate = async () => {
     const before = connections.lastLoss()
     try {
-      await client.config.credentials()
+      await inTime({ sleep }, limit, () => client.config.credentials())
     } catch (error) {
       if (error instanceof StopError) throw error
       // Credentials may come from a service such as STS. If the service is out of reach, its error is thrown.

@@ -252,6 +252,14 @@ export function credentialsError(name: string): StopError {
   )
 }
 
+/** @param name of the target */
+export const lateCredentialsError = (name: string, limitMs: number): StopError =>
+  faultError({
+    code: 'publish-credentials-late',
+    problem: `Nothing gave credentials for ${name} within ${limitMs / 1000} s`,
+    hint: 'Check the credential_process of the profile, or the service of the role: AWS_CONTAINER_CREDENTIALS_FULL_URI, AWS_ENDPOINT_URL_STS and the network of this machine. Readers still see the last complete publication.',
+  })
+
 /**
  * The error for an address from other settings than `publish.s3_endpoint`, which is checked where settings are read.
  */

@@ -1,10 +1,12 @@
 import { writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import { join } from 'node:path'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { EXIT_STATUS } from '../../../src/base/errors.ts'
+import { virtualClock } from '../../api/virtual-clock.ts'
 import { newFolder } from '../../store/temporary-store.ts'
 import { startConnectProxy } from '../../support/connect-proxy.ts'
+import { until } from '../../support/until.ts'
 import { ACCESS, fakeS3 } from './fake-s3.ts'
 import { bucketOf } from './publishing.ts'
 import type { FakeAccess } from './signature.ts'
@@ -22,10 +24,15 @@ function environment(variables: Readonly<Record<string, string>>): void {
 }
 
 /** The address of a server that answers everything with this text. */
-async function answering(text: string): Promise<string> {
-  const server = createServer((_, response) => void response.end(text))
+const answering = (text: string): Promise<string> => serving((_, response) => void response.end(text))
+
+async function serving(listener: RequestListener): Promise<string> {
+  const server = createServer(listener)
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
   const address = server.address()
   return `http://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}`
 }
@@ -133,6 +140,43 @@ test('a proxy that does not connect to the service for credentials is the reason
     ),
   })
   expect(new Set(proxy.asked.map(({ target }) => target))).toEqual(new Set([`${sts}:443`]))
+})
+
+describe('while a service for credentials does not answer', () => {
+  async function openAtSilentService() {
+    const fake = await fakeS3()
+    let asked = 0
+    const service = await serving(() => {
+      asked += 1
+    })
+    environment({ AWS_CONTAINER_CREDENTIALS_FULL_URI: `${service}/role` })
+    const [clock, stop] = [virtualClock(Date.now()), new AbortController()]
+    const opened = bucketOf(fake, { credentials: undefined, clock, signal: stop.signal })
+    opened.catch(() => undefined)
+    await until(
+      () => asked,
+      count => count > 0,
+    )
+    return { fake, opened, clock, stop }
+  }
+
+  test('the signal ends the wait with its reason', async () => {
+    const { opened, stop } = await openAtSilentService()
+    stop.abort(new Error('stopped by a person'))
+    await expect(opened).rejects.toThrow('stopped by a person')
+  })
+
+  test('the wait ends after a minute with an error that names what may give credentials', async () => {
+    const { fake, opened, clock } = await openAtSilentService()
+    await clock.advance(60_000)
+    await expect(opened).rejects.toMatchObject({
+      code: 'publish-credentials-late',
+      exitStatus: EXIT_STATUS.databaseUnavailable,
+      message: 'Nothing gave credentials for s3://lake-of-acme/lake within 60 s',
+      hint: expect.stringContaining('AWS_CONTAINER_CREDENTIALS_FULL_URI'),
+    })
+    expect(fake.calls).toEqual([])
+  })
 })
 
 test('an address of the environment is used, and refused if it is neither encrypted nor on this machine', async () => {
