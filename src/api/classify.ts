@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { DAY_MS, MINUTE_MS } from '../base/clock.ts'
+import { failureCode, tlsReason } from '../base/connection-faults.ts'
 import { decodeJson } from '../base/json.ts'
 import { ProxyError } from '../base/proxies.ts'
 import { knownWords } from './server-text.ts'
@@ -280,43 +281,20 @@ const FAILURES: Readonly<Record<string, FailureMeaning>> = {
   Z_DATA_ERROR: { cause: 'garbled', message: 'The compressed answer is damaged' },
 }
 
-/** Meanings by pattern, for codes that `FAILURES` does not list. The first pattern that matches counts. */
-const FAILURE_FAMILIES: readonly { pattern: RegExp; meaning(code: string): FailureMeaning }[] = [
-  {
-    // When the port is not a TLS port and the server closes the connection, Node reports the first of these codes.
-    // Otherwise it reports the second or third.
-    pattern: /^(ERR_TLS_HANDSHAKE|ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG)$/,
-    meaning: code => ({
-      cause: 'unreachable',
-      message: `The API cannot be reached: this port does not seem to speak TLS (${code}); for an API on this machine, try http:// in api.base_url`,
-    }),
-  },
-  {
-    pattern: /^(DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|INVALID_CA|CERT_UNTRUSTED)/,
-    meaning: code => ({
-      cause: 'unreachable',
-      message: `The API cannot be reached: its certificate is not trusted (${code}); for one of your company, name its file by NODE_EXTRA_CA_CERTS`,
-    }),
-  },
-  {
-    pattern: /^(ERR_TLS|ERR_SSL|EPROTO$|CERT_|HOSTNAME_MISMATCH)/,
-    meaning: code => ({ cause: 'unreachable', message: `The API cannot be reached: TLS failed (${code})` }),
-  },
-  {
-    pattern: /^HPE_/,
-    meaning: code => ({ cause: 'garbled', message: `The answer is not HTTP (${code})` }),
-  },
-]
-
 /** Classifies a failed attempt by the code of its error or of the error's causes. */
 export function classifyFailure(error: unknown): Outcome {
   if (error instanceof ProxyError)
     return { kind: 'retry', cause: 'unreachable', message: `The API cannot be reached: ${error.message}` }
   const code = failureCode(error)
   if (/^UND_ERR_INVALID_ARG|^ERR_INVALID/.test(code)) return badSetupFault()
-  const family = FAILURE_FAMILIES.find(({ pattern }) => pattern.test(code))
-  const meaning = FAILURES[code] ?? family?.meaning(code)
-  return { kind: 'retry', ...(meaning ?? { cause: 'transport', message: `The request failed (${code})` }) }
+  return { kind: 'retry', ...(FAILURES[code] ?? meaningOfKind(code)) }
+}
+
+function meaningOfKind(code: string): FailureMeaning {
+  const reason = tlsReason(code)
+  if (reason !== undefined) return { cause: 'unreachable', message: `The API cannot be reached: ${reason}` }
+  if (code.startsWith('HPE_')) return { cause: 'garbled', message: `The answer is not HTTP (${code})` }
+  return { cause: 'transport', message: `The request failed (${code})` }
 }
 
 /** @returns the outcome when `api.timeout_seconds` has passed without a complete answer */
@@ -342,31 +320,4 @@ function badSetupFault(): Outcome {
     status: undefined,
     message: 'The request cannot be sent as HTTP: check api.key and api.workspace_id for invalid characters',
   }
-}
-
-/**
- * @returns the code of an error, or of its cause. When Node tried several addresses, the error has a list of errors,
- *   and the first of them counts.
- */
-function failureCode(error: unknown, depth = 0): string {
-  if (typeof error !== 'object' || error === null || depth > 5) return 'unknown'
-  const known = codeOfKind(error)
-  if (known !== undefined) return known
-  if ('code' in error && typeof error.code === 'string' && /^[A-Z][A-Z0-9_]{1,60}$/.test(error.code)) {
-    return error.code
-  }
-  if ('cause' in error && error.cause !== undefined) return failureCode(error.cause, depth + 1)
-  return 'errors' in error && Array.isArray(error.errors)
-    ? failureCode(error.errors[0], depth + 1)
-    : 'unknown'
-}
-
-/**
- * A code for two kinds of error: a reset during the TLS handshake, whose own code is too general, and an error of
- * undici's HTTP parser, which may have no code.
- */
-function codeOfKind(error: object): string | undefined {
-  if (!(error instanceof Error)) return undefined
-  if (error.message.includes('before secure TLS connection was established')) return 'ERR_TLS_HANDSHAKE'
-  return error.name === 'HTTPParserError' ? 'HPE_INVALID' : undefined
 }

@@ -1,4 +1,5 @@
-import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
+import { connectionTodo, failureCode, tlsReason } from '../../base/connection-faults.ts'
+import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { ProxyError } from '../../base/proxies.ts'
 
 /** What a failure of a bucket means. Of the text of an answer, only known words and checked values are used. Pure. */
@@ -18,7 +19,7 @@ export interface BucketRefusal {
 
 /** A request without a complete answer. The request may have taken effect. */
 export interface LostAnswer {
-  /** An error code such as `ECONNREFUSED`, or a few words. */
+  /** An error code such as `ECONNREFUSED`, or a phrase. */
   lost: string
 }
 
@@ -89,16 +90,16 @@ export function failureOf(error: unknown): BucketFailure {
   }
 }
 
-/** The code of the system, of TLS or of undici; never the text of an error, which may quote the answer. */
+/** A phrase, or the code of the system or of undici; never the text of an error, which may quote the answer. */
 function lostReason(error: unknown): string {
   if (error instanceof ProxyError) return error.message
-  const code = errorCode(error) ?? errorCode(error instanceof Error ? error.cause : undefined)
-  return code !== undefined && /^[A-Z][A-Z\d_]{2,60}$/.test(code) ? code : 'the connection failed'
+  const code = failureCode(error)
+  return tlsReason(code) ?? (code === 'unknown' ? 'the connection failed' : code)
 }
 
 /** Whether the same request may succeed later. Status 501 says that it never will. */
 export function isTemporary(failure: BucketFailure): boolean {
-  if ('lost' in failure) return true
+  if ('lost' in failure) return connectionTodo(failure.lost) === undefined
   const { status, code, isClockCorrected } = failure
   if (code === 'RequestTimeTooSkewed') return isClockCorrected
   return (status >= 500 && status !== 501) || status === 429 || TEMPORARY_CODES.includes(code)
@@ -138,7 +139,7 @@ function faultOf(words: BucketWords, answer: BucketFailure): BucketFault {
 const unreachable = ({ url }: BucketWords, { lost }: LostAnswer): BucketFault => ({
   code: 'publish-unreachable',
   problem: `${url} cannot be reached: ${lost}`,
-  hint: 'Check publish.s3_endpoint, publish.s3_region and the network of this machine. Readers still see the last complete publication.',
+  hint: `${connectionTodo(lost) ?? 'Check publish.s3_endpoint, publish.s3_region, the network of this machine, and the proxy if there is one.'} Readers still see the last complete publication.`,
 })
 
 function faultsByCode({ name, bucket, url }: BucketWords): {

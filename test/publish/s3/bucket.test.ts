@@ -6,6 +6,7 @@ import { EXIT_STATUS, type StopError } from '../../../src/base/errors.ts'
 import type { S3Options } from '../../../src/publish/storage/s3.ts'
 import { virtualClock } from '../../api/virtual-clock.ts'
 import { newFolder } from '../../store/temporary-store.ts'
+import { createCertificate, serveHttps } from '../../support/connect-proxy.ts'
 import { until } from '../../support/until.ts'
 import {
   ACCESS,
@@ -420,6 +421,27 @@ test('a bucket at an address without a server cannot be reached', async () => {
     message: `${url} cannot be reached: ECONNREFUSED`,
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
+})
+
+test.each<[what: string, start: () => Promise<string>, reason: RegExp, hint: RegExp]>([
+  [
+    'with a certificate that is not trusted',
+    async () => `https://localhost:${await serveHttps(createCertificate(['localhost']), () => undefined)}`,
+    /its certificate is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\); .* NODE_EXTRA_CA_CERTS$/,
+    /^If the certificate is one of your company, name its file by NODE_EXTRA_CA_CERTS\./,
+  ],
+  [
+    'that does not speak TLS',
+    async () => (await fakeS3()).url.replace('http:', 'https:'),
+    /this port does not seem to speak TLS \(ERR_SSL\w+\); for a server on this machine, try http:/,
+    /^Check publish\.s3_endpoint, .* and the proxy if there is one\./,
+  ],
+])('a bucket at a port %s is described as the API is', async (_, start, reason, hint) => {
+  const url = await start()
+  const error = await bucketOf({ url }).catch((found: StopError) => found)
+  expect(error).toMatchObject({ code: 'publish-unreachable', message: expect.stringMatching(reason) })
+  expect((error as StopError).message).toContain(`${url} cannot be reached: `)
+  expect((error as StopError).hint).toMatch(hint)
 })
 
 test('a web page in place of a listing is an error that names the endpoint', async () => {

@@ -34,6 +34,7 @@ test('requests to a bucket go through the proxy, and a proxy that refuses is tol
     message: expect.stringContaining(
       `the proxy ${proxy.url} (api.proxy) refuses the user name and password (HTTP 407)`,
     ),
+    hint: expect.stringMatching(/^Correct the user name and password of the proxy in api\.proxy\. /),
   })
   expect(new Set(proxy.asked.map(({ target }) => target))).toEqual(new Set(['bucket.example.test:443']))
 })
