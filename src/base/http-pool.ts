@@ -3,7 +3,7 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { type buildConnector, Pool } from 'undici'
 import { systemClock } from './clock.ts'
-import { errorCode } from './errors.ts'
+import { failureCode, isNoTls, tlsReason } from './connection-faults.ts'
 import { hostOf } from './loopback.ts'
 import { type HttpProxy, ProxyError, type ProxyRules, proxyFor, shownProxy } from './proxies.ts'
 
@@ -75,22 +75,33 @@ function tunnelThrough(proxy: HttpProxy, connectMs: number, trust: Trust): build
       headers: { host: target, 'user-agent': 'parley', ...proxyLogin(proxy.url) },
       createConnection: () => latest,
     })
-    asking.on('error', error => {
-      end(new ProxyError(`${name} cannot be reached (${errorCode(error) ?? 'its answer is not HTTP'})`))
-    })
-    asking.once('connect', (answer: IncomingMessage, socket: Socket) => {
+    asking.on('error', error => end(new ProxyError(`${name} cannot be reached${causeOf(error)}`)))
+    asking.once('connect', (answer: IncomingMessage, socket: Socket, head: Buffer) => {
       const refusal = refusalText(answer.statusCode ?? 0, proxy.url)
       if (refusal !== undefined) return end(new ProxyError(`${name} ${refusal}`))
       hasTunnel = true
+      if (head.length > 0) socket.unshift(head)
       socket.setNoDelay(true).setKeepAlive(true, 60_000).on('error', end)
       if (protocol !== 'https:') return end(socket)
       const servername = isIP(host) === 0 ? { servername: host } : {}
       const secure = connectTls({ ...trust, ...servername, socket, host, ALPNProtocols: ['http/1.1'] })
       latest = secure
-      secure.once('secureConnect', () => end(secure)).on('error', end)
+      secure.once('secureConnect', () => end(secure))
+      secure.on('error', error => {
+        const code = failureCode(error)
+        // A login page of the proxy answers like this, as does a server without TLS.
+        end(isNoTls(code) ? new ProxyError(`what ${name} connects to does not speak TLS (${code})`) : error)
+      })
     })
     asking.end()
   }
+}
+
+function causeOf(error: Error): string {
+  const code = failureCode(error)
+  const reason = tlsReason(code)
+  if (reason !== undefined) return `: ${reason}`
+  return ` (${code === 'unknown' ? 'its answer is not HTTP' : code})`
 }
 
 function connectToProxy(url: string, trust: Trust): Socket {

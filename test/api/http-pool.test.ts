@@ -95,6 +95,18 @@ test.each([
   expect(error).toMatchObject({ message: `the proxy ${url} (HTTPS_PROXY) cannot be reached (${code})` })
 })
 
+test('a proxy that answers CONNECT with 200 and a web page is named as what connects to no TLS server', async () => {
+  const page = 'HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n<html>Please log in</html>'
+  const url = `http://127.0.0.1:${await serveTcp(socket => socket.once('data', () => socket.write(page)))}`
+  const error = await failure(pool(`https://${HOST}`, { proxies: through(url) }).get())
+  expect(error).toBeInstanceOf(ProxyError)
+  expect(error).toMatchObject({
+    message: expect.stringMatching(
+      `^what the proxy ${url} \\(HTTPS_PROXY\\) connects to does not speak TLS \\(ERR_SSL`,
+    ),
+  })
+})
+
 test('the limits of connecting and of the headers hold for the server behind a proxy', async () => {
   const certificate = createCertificate([HOST])
   const silent = await serveTcp(() => undefined)
