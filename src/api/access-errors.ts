@@ -1,3 +1,4 @@
+import { connectionTodo } from '../base/connection-faults.ts'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import type { SettingSource } from '../config/loaded-settings.ts'
 import { environmentName } from '../config/settings.ts'
@@ -44,6 +45,15 @@ export function accessGone({ baseUrl, workspaceId, keySource }: ApiAccess, isFor
   })
 }
 
+/** A port that speaks TLS closes a connection without TLS, or answers with a TLS alert. */
+const plainTodo = (baseUrl: string, failure: string): string | undefined =>
+  baseUrl.startsWith('http:') && /^The (?:connection was closed|answer is not HTTP)/.test(failure)
+    ? 'If the API speaks TLS at this port, use https:// in api.base_url; if not, wait until the API is back.'
+    : undefined
+
+const UNREACHABLE =
+  'Check api.base_url, the network and the proxy if there is one, or wait until the API is back.'
+
 /**
  * @returns the error when the API has given no usable answer for too long
  * @param failure the last failure, as a sentence
@@ -57,7 +67,7 @@ export function noAnswerError({ baseUrl }: ApiAccess, failure: string, isForeign
       code: 'api-silent',
       hint: isForeign
         ? NOT_THIS_API
-        : 'Check api.base_url, the network and the proxy if there is one, or wait until the API is back, then run the command again. A backfill continues where it stopped.',
+        : `${connectionTodo(failure) ?? plainTodo(baseUrl, failure) ?? UNREACHABLE} Then run the command again: a backfill continues where it stopped.`,
       exitStatus: EXIT_STATUS.apiUnavailable,
     },
   )

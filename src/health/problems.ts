@@ -1,4 +1,5 @@
 import { DAY_MS, HOUR_MS, isoInstant } from '../base/clock.ts'
+import { connectionTodo } from '../base/connection-faults.ts'
 import { EXIT_STATUS, type StopError } from '../base/errors.ts'
 import { singleLine } from '../base/safe-text.ts'
 import { sizeText } from '../base/size-text.ts'
@@ -124,9 +125,16 @@ function waitThenAct(since: string, now: number, todo: string): Todo {
   return { kind: 'wait', todo: `Nothing to do yet. It needs you if it lasts until ${until}.` }
 }
 
+type TodoOfApi = (since: string, now: number, reason: string) => Todo
+
 /** What to do about a closed API. */
-const API_TODOS: Readonly<Record<UnreachableReport['kind'], (since: string, now: number) => Todo>> = {
-  silent: (since, now) => waitThenAct(since, now, 'Run parley doctor: it finds the fault.'),
+const API_TODOS: Readonly<Record<UnreachableReport['kind'], TodoOfApi>> = {
+  silent(since, now, reason) {
+    const todo = connectionTodo(reason)
+    if (todo !== undefined)
+      return { kind: 'act', todo: `${todo} Restart the daemon after a change of its environment.` }
+    return waitThenAct(since, now, 'Run parley doctor: it finds the fault.')
+  },
   refused: () => ({
     kind: 'act',
     todo: 'Correct api.key or api.workspace_id; parley doctor says which of them is wrong.',
@@ -138,9 +146,14 @@ const API_TODOS: Readonly<Record<UnreachableReport['kind'], (since: string, now:
   }),
 }
 
-const apiProblem = (kind: UnreachableReport['kind'], since: string, now: number): ProblemText => ({
+const apiProblem = (
+  kind: UnreachableReport['kind'],
+  since: string,
+  now: number,
+  reason = '',
+): ProblemText => ({
   what: GATE_KINDS[kind].is,
-  ...API_TODOS[kind](since, now),
+  ...API_TODOS[kind](since, now, reason),
 })
 
 /** @param hint says where the new key belongs */
@@ -160,7 +173,7 @@ function apiProblems({ api, daemon }: StatusReport<ResourceFacts>, now: number):
   }
   if (api === null) return []
   const { kind, reason, since, next_try_at: nextTry } = api
-  const text = apiProblem(kind, since, now)
+  const text = apiProblem(kind, since, now, reason)
   return [{ id: `api:${kind}`, ...text, detail: withNextTry(reason, nextTry, now), since }]
 }
 

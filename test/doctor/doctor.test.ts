@@ -434,8 +434,17 @@ test.concurrent('doctor tells a proxy that asks for a password from an API that 
   const { status, stdout } = await doctor({ ...around, env: { ...around.env, HTTP_PROXY: url } }, SOON)
   expect(status).toBe(EXIT_STATUS.apiUnavailable)
   expect(stdout).toContain(
-    `The API cannot be reached: the proxy ${url} (HTTP_PROXY) asks for a user name and password (HTTP 407)`,
+    `The API cannot be reached: the proxy ${url} (HTTP_PROXY) asks for a user name and password (HTTP 407)\n         → Correct the user name and password of the proxy in HTTP_PROXY. `,
   )
+})
+
+test.concurrent('doctor suggests https for an address without TLS whose port speaks it', async context => {
+  const certificate = createCertificate(['localhost'], context.onTestFinished)
+  const port = await serveTlsTo(certificate, 1, context.onTestFinished)
+  const around = placeFor({ url: `http://localhost:${port}`, apiKey: 'hidden-1', workspaceId: 'acme' })
+  const { status, stdout } = await doctor(around, SOON)
+  expect(status).toBe(EXIT_STATUS.apiUnavailable)
+  expect(stdout).toContain('→ If the API speaks TLS at this port, use https:// in api.base_url')
 })
 
 test.concurrent('doctor reaches the API on loopback without the proxy, and says so', async context => {

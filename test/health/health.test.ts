@@ -187,6 +187,23 @@ describe('the problems of a warehouse', () => {
     expect(problems({ api: { ...REFUSED, kind: 'silent', since: long } })).toEqual([`act api:silent ${long}`])
   })
 
+  test.each([
+    [
+      'the proxy http://p:1 (api.proxy) refuses the user name and password (HTTP 407)',
+      'Correct the user name and password of the proxy in api.proxy.',
+    ],
+    [
+      'its certificate is not trusted (SELF_SIGNED_CERT_IN_CHAIN)',
+      'If the certificate is one of your company, name its file by NODE_EXTRA_CA_CERTS.',
+    ],
+    ['its certificate has expired (CERT_HAS_EXPIRED)', 'Have the certificate renewed'],
+  ])('an API that cannot be reached because %s needs a person at once', (fault, todo) => {
+    const reason = `The API cannot be reached: ${fault}`
+    expect(
+      problemsOf(report({ api: { ...REFUSED, kind: 'silent', since: SINCE, reason } }), NOW),
+    ).toMatchObject([{ id: 'api:silent', kind: 'act', todo: expect.stringContaining(todo) }])
+  })
+
   test('a resource into which a trigger of other people refuses to write needs a person at once', () => {
     const store = temporaryStore()
     store.db.exec("CREATE TRIGGER picky BEFORE INSERT ON teams BEGIN SELECT RAISE(ABORT, 'no'); END")
