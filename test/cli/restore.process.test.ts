@@ -238,6 +238,7 @@ test.concurrent.each(REFUSALS)('restore refuses %s, and changes nothing', async 
   expect(teamNames(place.file)).toEqual(names)
   expect(column(place.file, 'PRAGMA journal_mode')).toEqual(['wal'])
   expect([...kept(place), ...unfinished(place)]).toEqual([])
+  expect(existsSync(join(place.cwd, 'theirs.db-lock'))).toBe(false)
 })
 
 test.concurrent('while another process writes the database or has it open, restore ends with 75 and changes nothing', async () => {

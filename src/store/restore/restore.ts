@@ -12,7 +12,14 @@ import { databaseStats, readDatabase } from '../file/open.ts'
 import { type WantedWorkspace, type Workspace, workspaceOf } from '../file/workspace.ts'
 import { runSnapshotProcess } from '../snapshot/copy-process.ts'
 import { isWarehouse, STATUS_ROWS } from '../status/status.ts'
-import { type CurrentDatabase, finishEarlierSwap, putInUse, takeOutOfUse, updateNotes } from './swap.ts'
+import {
+  type CurrentDatabase,
+  finishEarlierSwap,
+  putInUse,
+  refuseForeign,
+  takeOutOfUse,
+  updateNotes,
+} from './swap.ts'
 
 export interface Restored {
   database: string
@@ -56,7 +63,9 @@ export async function restoreDatabase(options: RestoreOptions): Promise<Restored
   if (isSameFile(copy, databaseStats(database))) throw itselfError(from)
   const source = inspectSource(from, options.workspace)
   try {
-    if (isLocked(database) !== true) finishEarlierSwap(database)
+    const held = isLocked(database)
+    if (held !== true) finishEarlierSwap(database)
+    if (held === undefined) refuseForeign(database)
     const lock = lockDatabase(database, clock, mode)
     try {
       const replaced = await replace({ ...options, database, file: from }, source, lock.since)

@@ -68,7 +68,7 @@ function isDamaged(error: unknown): boolean {
 const BUSY_TIMEOUT_MS = 5000
 
 function takeReadable(database: string, aside: string): CurrentDatabase {
-  refuseForeign(database)
+  openUnlessNewer(database)
   const db = openWritableFile(database, 0o600, BUSY_TIMEOUT_MS)
   try {
     const workspace = unlessDamaged(() => workspaceOf(db))
@@ -139,11 +139,17 @@ function requireSoleUse(database: string, work: () => unknown): void {
   }
 }
 
-/**
- * Refuses a database that parley did not create. A database of a newer version passes: a downgrade restores an older
- * copy.
- */
-function refuseForeign(database: string): void {
+/** Refuses a database that parley did not create, before a lock file is created next to it. */
+export function refuseForeign(database: string): void {
+  try {
+    openUnlessNewer(database)
+  } catch (error) {
+    if (error instanceof StopError && error.code === 'database-foreign') throw error
+  }
+}
+
+/** Throws for a database that cannot be used, except of a newer version: a downgrade restores an older copy. */
+function openUnlessNewer(database: string): void {
   try {
     openDatabase({ path: database, readonly: true }).close()
   } catch (error) {
