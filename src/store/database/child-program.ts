@@ -42,6 +42,8 @@ export function runProgram<Answer>({
     signal.addEventListener('abort', kill, { once: true })
     child.on('message', message => {
       answer = { value: message as Answer }
+      // What the work left behind, such as a program that never gives credentials, would keep the process running.
+      kill()
     })
     child.on('error', error => reject(noAnswerError(error.message)))
     child.on('close', (status, killedBy) => {
@@ -57,7 +59,8 @@ export function runProgram<Answer>({
 }
 
 /**
- * Answers the parent's message, and lets the child process end. The last statement of a child's program calls it.
+ * Answers the parent's message, and lets the child process end. The parent kills it once it has the answer. The last
+ * statement of a child's program calls it.
  * @param onLost called when the parent has ended and gets no answer
  */
 export function answerParent<Input>(work: (input: Input) => unknown, onLost?: (input: Input) => void): void {
