@@ -132,7 +132,10 @@ const API_TODOS: Readonly<Record<UnreachableReport['kind'], TodoOfApi>> = {
   silent(since, now, reason) {
     const todo = connectionTodo(reason)
     if (todo !== undefined)
-      return { kind: 'act', todo: `${todo} Restart the daemon after a change of its environment.` }
+      return {
+        kind: 'act',
+        todo: `${todo} After a change of settings, reload the daemon; after one of its environment, restart it.`,
+      }
     return waitThenAct(since, now, 'Run parley doctor: it finds the fault.')
   },
   refused: () => ({
