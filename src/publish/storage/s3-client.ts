@@ -29,8 +29,8 @@ import {
  * One bucket, through the S3 client of AWS, which finds credentials and the address of the API, signs requests and
  * reads answers. This file adds what the client lacks. An attempt ends when nothing was sent or received for a time,
  * and is repeated even if its body is a file. Only a whole answer counts. The wait for credentials has a limit, and ends
- * with the signal, as does the wait before the next attempt. Redirects are not followed: another address may belong to someone else. Each verb throws a StopError with
- * exit status 73, and the signal's reason once the signal is aborted.
+ * with the signal, as does the wait before the next attempt. Redirects are not followed: another address may belong to
+ * someone else. Each verb throws a StopError with exit status 73, and the signal's reason once the signal is aborted.
  */
 export type BucketClient = ReturnType<typeof createBucketClient>
 
