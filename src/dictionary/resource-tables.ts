@@ -136,9 +136,24 @@ function tableDescription(placed: PlacedTable, contents: Contents): DescribedTab
   }
 }
 
-/** The tests of the tables that are merged from copies: the numbers of rows agree with those of the copies. */
+/** The tables that are merged from copies have the copies' numbers of rows, and a text that is `present` is stored. */
 const RECOUNTS: Readonly<Record<string, readonly Recount[]>> = {
+  meetings: [
+    {
+      about: 'a meeting whose `transcript_state` is `present` has rows of `transcript_entries`',
+      key: ['id'],
+      ours: "SELECT id FROM meetings WHERE transcript_state = 'present'",
+      base: `SELECT id FROM meetings
+        WHERE transcript_state = 'present' AND id IN (SELECT meeting_id FROM transcript_entries)`,
+    },
+  ],
   messages: [
+    {
+      about: 'an e-mail whose `text_state` is `present` has a text',
+      key: ['header_message_id'],
+      ours: "SELECT header_message_id FROM messages WHERE text_state = 'present'",
+      base: "SELECT header_message_id FROM messages WHERE text_state = 'present' AND text IS NOT NULL",
+    },
     {
       about: '`copy_count` is the number of live rows of `message_copies`',
       key: ['header_message_id'],

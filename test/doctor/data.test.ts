@@ -174,6 +174,14 @@ describe('a warehouse that is not as its descriptions promise', () => {
     ['calendar', 'UPDATE calendar SET is_workday = 1 - is_workday'],
     ['calendar', "UPDATE calendar SET work_hours_before = work_hours_before + 1 WHERE day > '2026-01-01'"],
     ['column_values', 'UPDATE column_values SET rows = rows + 1'],
+    [
+      'meetings',
+      'DELETE FROM transcript_entries WHERE meeting_id = (SELECT meeting_id FROM transcript_entries)',
+    ],
+    [
+      'messages',
+      "UPDATE messages SET text = NULL WHERE _id = (SELECT _id FROM messages WHERE text_state = 'present')",
+    ],
   ])('rows of %s that are not what they are made of fail: %s', (table, sql) => {
     const tables = wrongAfter(sql).flatMap(({ check, data }) => (check === 'sums' ? data?.table : []))
     expect(tables).toContain(table)
