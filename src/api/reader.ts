@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { EXIT_STATUS, ParleyError, RetryError, StopError } from '../base/errors.ts'
-import { type ApiAccess, noAnswerError, unauthorized } from './access-errors.ts'
+import { noAnswerError, unauthorized } from './access-errors.ts'
 import type { RetryCause } from './classify.ts'
 import type { Client, Sent } from './client.ts'
 import type { Governor } from './governor/governor.ts'
@@ -36,7 +36,7 @@ export type ReaderReply<T> =
       /** This machine's clock in ms at the middle of the request. */
       localTime: number
     }
-  /** 400, 403, 404 and every other 4xx that is not retried. */
+  /** 400, 403, 404 and every other 4xx that is not retried; 401 while another route accepts the key. */
   | { kind: 'refused'; status: number; message: string; isForeign: boolean }
   /** No usable answer after all retries, or a failure that is not retried. */
   | { kind: 'failed'; code: string; message: string; hint?: string; isForeign?: boolean }
@@ -63,6 +63,8 @@ export function createApiReader(deps: ApiReaderDeps): ApiReader {
   let answers = 0
   let answerMs = 0
   let hasConnected = false
+  /** The route that was refused with 401 since the last answer. */
+  let refusedRoute: string | undefined
   let answeredAt = clock.elapsed()
 
   const sendOnce = async (request: ApiRequest): Promise<Sent> => {
@@ -94,6 +96,14 @@ export function createApiReader(deps: ApiReaderDeps): ApiReader {
       throw noAnswerError(client.access, failureText(sent), false)
   }
 
+  /** As for the daemon: a 401 refuses the key when nothing was answered before, or when two routes get one in turn. */
+  const requireAcceptedKey = ({ route }: ApiRequest, sent: Sent) => {
+    if (sent.kind === 'answer') refusedRoute = undefined
+    if (sent.kind !== 'unauthorized') return
+    if (answers === 0 || (refusedRoute ?? route) !== route) throw unauthorized(client.access, sent.message)
+    refusedRoute = route
+  }
+
   return {
     used: () => used,
     answerMs: () => (answers === 0 ? undefined : answerMs / answers),
@@ -101,11 +111,12 @@ export function createApiReader(deps: ApiReaderDeps): ApiReader {
       for (let attempt = 1; ; ) {
         const sent = await sendOnce(request)
         noteSilence(sent)
+        requireAcceptedKey(request, sent)
         if (sent.kind === 'answer') {
           answers += 1
           answerMs += sent.durationMs
         }
-        const outcome = outcomeOf(sent, parse, client.access)
+        const outcome = outcomeOf(sent, parse)
         if (!('cause' in outcome)) return outcome
         const decision = retryDecision({ ...outcome, attempt }, deps.random)
         const countsAsAttempt = outcome.cause !== 'throttled' && outcome.cause !== 'unreachable'
@@ -123,12 +134,9 @@ interface TryAgain {
   failed: Extract<ReaderReply<never>, { kind: 'failed' }>
 }
 
-function outcomeOf<T>(
-  sent: Sent,
-  parse: (value: unknown) => T,
-  access: ApiAccess,
-): ReaderReply<T> | TryAgain {
-  if (sent.kind === 'unauthorized') throw unauthorized(access, sent.message)
+function outcomeOf<T>(sent: Sent, parse: (value: unknown) => T): ReaderReply<T> | TryAgain {
+  if (sent.kind === 'unauthorized')
+    return { kind: 'refused', status: 401, message: sent.message, isForeign: false }
   if (sent.kind === 'refused') {
     const { status, message, isForeign } = sent
     return { kind: 'refused', status, message, isForeign }

@@ -6,7 +6,7 @@ import { EXIT_STATUS } from '../base/errors.ts'
 import { canonicalInstant } from '../base/instant.ts'
 import { resourceNamed } from '../catalog/catalog.ts'
 import type { PeriodicFeed } from '../declare/resource.ts'
-import { type CheckFindings, type Finding, findingsOf, MEANINGS, NEWER_VERSION_HINT } from './finding.ts'
+import { type CheckFindings, type Finding, findingsOf, MEANINGS, refusedHint } from './finding.ts'
 
 const FEED = declaredFeed()
 const { path: ROUTE, paging: PAGING } = FEED.list
@@ -28,7 +28,11 @@ export async function checkAccessLog(api: ApiReader, endParameter: string, now: 
   if (newest.kind === 'refused' && newest.status !== 400) {
     const meaning = FEED.expected?.[newest.status]
     if (meaning) return line.note(`${newest.status}: ${MEANINGS[meaning]}`)
-    return line.wrong(`${newest.status}: ${newest.message}`, EXIT_STATUS.apiUnavailable, NEWER_VERSION_HINT)
+    return line.wrong(
+      `${newest.status}: ${newest.message}`,
+      EXIT_STATUS.apiUnavailable,
+      refusedHint(newest.status),
+    )
   }
   const end = newest.kind === 'answer' ? newest.value[0] : isoInstant(now)
   if (end === undefined)

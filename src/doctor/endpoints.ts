@@ -14,7 +14,7 @@ import type { Feed, ListRequest, ReadRequest, StatusMeanings } from '../declare/
 import type { ResourceName } from '../declare/resource-names.ts'
 import { keyOf } from '../engine/parse/key.ts'
 import { compileParser } from '../engine/parse/parse.ts'
-import { type Finding, findingsOf, MEANINGS, NEWER_VERSION_HINT } from './finding.ts'
+import { type Finding, findingsOf, MEANINGS, NEWER_VERSION_HINT, refusedHint } from './finding.ts'
 
 /** Sends one cheap request to each endpoint that the resources declare. */
 
@@ -185,12 +185,6 @@ function readItems({ answer, query, ids, table }: Endpoint, value: unknown): rea
   return [single]
 }
 
-const REFUSED_HINTS: Readonly<Record<number, string>> = {
-  400: NEWER_VERSION_HINT,
-  403: 'Ask an administrator of the workspace for read access, or leave the resource out (sync.resources, or parley backfill --skip).',
-  404: 'Check api.base_url. If the workspace does not offer this, leave the resource out (sync.resources, or parley backfill --skip).',
-}
-
 function replyFinding(
   endpoint: Endpoint,
   reply: ReaderReply<readonly unknown[]>,
@@ -207,8 +201,7 @@ function replyFinding(
   const { status, message } = reply
   const meaning = endpoint.expected?.[status]
   if (meaning) return line.note(`${status}: ${MEANINGS[meaning]}`)
-  const hint = REFUSED_HINTS[status] ?? 'Look the status up in the API documentation.'
-  return line.wrong(`${status}: ${message}`, EXIT_STATUS.apiUnavailable, hint)
+  return line.wrong(`${status}: ${message}`, EXIT_STATUS.apiUnavailable, refusedHint(status))
 }
 
 /** Checks that the items have an id and fit their table. Findings name fields, never values. */

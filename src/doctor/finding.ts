@@ -58,3 +58,13 @@ export const MEANINGS: Readonly<Record<NonNullable<StatusMeanings[number]>, stri
 }
 
 export const NEWER_VERSION_HINT = 'The API may have changed: install the newest version of parley.'
+
+const REFUSED_HINTS: Readonly<Record<number, string>> = {
+  400: NEWER_VERSION_HINT,
+  401: 'The API accepts the key elsewhere. Run parley doctor again. If the refusal remains, ask the provider of the API what the key may read, or leave the resource out (sync.resources, or parley backfill --skip).',
+  403: 'Ask an administrator of the workspace for read access, or leave the resource out (sync.resources, or parley backfill --skip).',
+  404: 'Check api.base_url. If the workspace does not offer this, leave the resource out (sync.resources, or parley backfill --skip).',
+}
+
+export const refusedHint = (status: number): string =>
+  REFUSED_HINTS[status] ?? 'Look the status up in the API documentation.'

@@ -190,6 +190,33 @@ test.concurrent('a refusing endpoint is named with a hint', async context => {
   expect(stdout).toContain('note     GET /v2/messages/{message}: not checked')
 })
 
+test.concurrent.for([
+  ['/v2/messages', 'an endpoint'],
+  ['/v1/public-api-access-logs', 'the access log'],
+] as const)('a 401 of %s alone is a fault of %s, since others accept the key', async ([route], context) => {
+  const around = await place(context, { faults: [{ kind: 'status', status: 401, route }] })
+  const all = await findings(around)
+  expect(wrong(all)).toEqual([
+    expect.objectContaining({
+      check: `GET ${route}`,
+      found: expect.stringMatching(/^401: /),
+      hint: expect.stringContaining('The API accepts the key elsewhere.'),
+      status: EXIT_STATUS.apiUnavailable,
+    }),
+  ])
+  expect(all).toContainEqual(expect.objectContaining({ check: 'key', mark: 'ok' }))
+})
+
+test.concurrent('a key that is refused by one endpoint after another is refused', async context => {
+  const routes = ['/v2/messages', '/v2/messages/{id}', '/v2/activities', '/v1/meetings'] as const
+  const around = await place(context, {
+    faults: routes.map(route => ({ kind: 'status', status: 401, route }) as const),
+  })
+  expect(wrong(await findings(around))).toContainEqual(
+    expect.objectContaining({ check: 'key', status: EXIT_STATUS.refused }),
+  )
+})
+
 test.concurrent('a hint that several findings share is printed once', async context => {
   const routes = ['/v2/messages', '/v2/activities', '/v1/members'] as const
   const around = await place(context, {
