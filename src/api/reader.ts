@@ -5,9 +5,9 @@ import type { RetryCause } from './classify.ts'
 import type { Client, Sent } from './client.ts'
 import type { Governor } from './governor/governor.ts'
 import { CUT_OFF, failureText, permitResult } from './outcome-texts.ts'
-import { FIRST_CONNECTION_MS } from './reach.ts'
 import type { ApiRequest } from './request.ts'
 import { retryDecision } from './retry.ts'
+import { FIRST_CONNECTION_MS } from './silence.ts'
 
 /**
  * Sends one request after another, with retries, for commands that read from the API without storing anything. The

@@ -1,21 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import {
-  isAbandoned,
   isAccessInDoubt,
-  isResting,
-  type NextStep,
   nextReachStep,
   patienceLeftMs,
   type Reach,
-  type ReachEvent,
   type ReachOptions,
   reachAfter,
-  restingRoutes,
-  restMs,
   startReach,
   troubleOf,
   withoutWait,
 } from '../../src/api/reach.ts'
+import type { NextStep, ReachEvent } from '../../src/api/reach-events.ts'
+import { isAbandoned, isResting, restingRoutes, restMs } from '../../src/api/route-rests.ts'
 
 const LISTS = ['activities', 'messages', 'members', 'teams'] as const
 const healthChecks = LISTS.map(name => ({

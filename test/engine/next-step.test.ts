@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { HealthCheck, NextStep } from '../../src/api/reach.ts'
+import type { HealthCheck, NextStep } from '../../src/api/reach-events.ts'
 import {
   decide,
   decideWithoutJob,

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Sent } from '../../src/api/client.ts'
-import type { HealthCheck, ReachOptions } from '../../src/api/reach.ts'
+import type { ReachOptions } from '../../src/api/reach.ts'
+import type { HealthCheck } from '../../src/api/reach-events.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import type { ResourceName } from '../../src/declare/resource-names.ts'

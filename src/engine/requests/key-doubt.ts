@@ -1,5 +1,5 @@
 import type { Sent } from '../../api/client.ts'
-import type { HealthCheck } from '../../api/reach.ts'
+import type { HealthCheck } from '../../api/reach-events.ts'
 import { type Clock, MINUTE_MS } from '../../base/clock.ts'
 
 export type KeyDoubt = ReturnType<typeof createKeyDoubt>

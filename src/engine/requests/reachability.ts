@@ -16,25 +16,20 @@ import {
 } from '../../api/governor/route-limits.ts'
 import { failureCause, failureText, permitResult } from '../../api/outcome-texts.ts'
 import {
-  isAbandoned,
   isAccessInDoubt,
   isAnotherSite,
-  isResting,
-  type NextStep,
   nextReachStep,
   patienceLeftMs,
   type Reach,
-  type ReachEvent,
   type ReachOptions,
-  type RestingRoute,
   reachAfter,
-  restingRoutes,
-  restMs,
   startReach,
   troubleOf,
   withoutWait,
 } from '../../api/reach.ts'
+import type { NextStep, ReachEvent } from '../../api/reach-events.ts'
 import type { ApiRequest } from '../../api/request.ts'
+import { isAbandoned, isResting, type RestingRoute, restingRoutes, restMs } from '../../api/route-rests.ts'
 import { type Clock, isoInstant } from '../../base/clock.ts'
 import type { StopError } from '../../base/errors.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'

@@ -1,4 +1,4 @@
-import type { HealthCheck, NextStep } from '../../api/reach.ts'
+import type { HealthCheck, NextStep } from '../../api/reach-events.ts'
 
 /** Decides whether a request is sent now. Pure: the scheduler only carries it out. `lanes.ts` chooses the request. */
 

@@ -1,4 +1,4 @@
-import type { HealthCheck } from '../../api/reach.ts'
+import type { HealthCheck } from '../../api/reach-events.ts'
 import type { Query } from '../../api/request.ts'
 import { feedsOf } from '../../catalog/feeds.ts'
 import type { Feed, Resource } from '../../declare/resource.ts'

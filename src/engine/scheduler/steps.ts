@@ -1,7 +1,7 @@
 import PQueue from 'p-queue'
 import type { Governor } from '../../api/governor/governor.ts'
 import type { Permit } from '../../api/governor/in-flight.ts'
-import type { HealthCheck, NextStep } from '../../api/reach.ts'
+import type { HealthCheck, NextStep } from '../../api/reach-events.ts'
 import { HOUR_MS } from '../../base/clock.ts'
 import type { EngineContext } from '../context/context.ts'
 import type { ChosenJob, EndlessWork, Source } from '../context/job.ts'
