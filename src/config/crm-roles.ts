@@ -15,6 +15,8 @@ export interface CrmRole {
   names: readonly string[]
   /** An example for the settings page. */
   example: string
+  /** A sentence about what is used where no field holds it. */
+  otherwise?: string
 }
 
 export type RoleKind = 'text' | 'number' | 'boolean' | 'day' | 'relation'
@@ -158,6 +160,7 @@ const DEAL_ROLES = {
       ],
     ],
     example: 'created_at',
+    otherwise: 'crm_records.created_at, which the API gives, is used.',
   },
   closed_at: {
     holds: 'when the deal was closed',

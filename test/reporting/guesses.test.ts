@@ -126,6 +126,12 @@ describe('the settings', () => {
     expect(chosen({ amount: 'none' }).amount).toMatchObject({ value: undefined, isGuessed: false })
   })
 
+  test('where no field holds when a deal was created, the reason says what is used', () => {
+    const used = 'crm_records.created_at, which the API gives, is used.'
+    expect(chosen({}).created?.why).toBe(`No field of deal looks like when the deal was created. ${used}`)
+    expect(chosen({ created: 'none' }).created?.why).toBe(`The settings say that there is none. ${used}`)
+  })
+
   test('that name a field that is gone are an error that lists the fields, and nothing is guessed instead', () => {
     expect(chosen({ amount: 'price' }).amount).toEqual({
       value: undefined,

@@ -70,21 +70,24 @@ function chooseField(
   const wanted = set[name]
   if (object === undefined)
     return { value: undefined, isGuessed: wanted === undefined, why: 'The CRM has no such object.' }
-  if (wanted === NO_FIELD)
-    return { value: undefined, isGuessed: false, why: 'The settings say that there is none.' }
+  const none = (why: string) => ({
+    value: undefined,
+    why: role.otherwise === undefined ? why : `${why} ${role.otherwise}`,
+  })
+  if (wanted === NO_FIELD) return { ...none('The settings say that there is none.'), isGuessed: false }
   if (wanted !== undefined) {
     if (fields.some(field => field.name === wanted))
       return { value: wanted, isGuessed: false, why: 'The settings name this field.' }
     const names = fields.map(field => field.name).join(', ')
     const why = `The settings name ${wanted}, which ${object} does not have. It has: ${names || 'no fields'}.`
-    return { value: undefined, isGuessed: false, why, isMissing: true }
+    return { ...none(why), isGuessed: false, isMissing: true }
   }
   const candidates = fields.filter(field => isFree(field) && isCandidate(field, role, question))
   const kept = before[name]
   if (kept && candidates.some(field => field.name === kept.value)) return { ...kept, isGuessed: true }
   const best = bestOf(candidates, role)
   if (best) return { value: best.name, isGuessed: true, why: whyOf(best, role) }
-  return { value: undefined, isGuessed: true, why: `No field of ${object} looks like ${role.holds}.` }
+  return { ...none(`No field of ${object} looks like ${role.holds}.`), isGuessed: true }
 }
 
 function isCandidate(field: FieldFacts, { kinds, to }: CrmRole, { targets }: FieldQuestion): boolean {
