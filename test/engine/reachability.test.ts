@@ -24,8 +24,13 @@ async function reachable(options: Partial<ReachOptions> = {}, before: readonly G
   const store = temporaryStore()
   const lines: string[] = []
   let passed = 0
+  let drifted = 0
   const system = systemClock()
-  const clock = { ...system, now: () => system.now() + passed, elapsed: () => system.elapsed() + passed }
+  const clock = {
+    ...system,
+    now: () => system.now() + passed + drifted,
+    elapsed: () => system.elapsed() + passed,
+  }
   const log = await createLog({ level: 'info', stream: { write: line => lines.push(line) } })
   const excusedUntil = new Map<ResourceName, number>()
   const backoffs = growingBackoff({ clock, random: () => 1, unavailableMs: MINUTE, refusedMs: MINUTE })
@@ -64,6 +69,10 @@ async function reachable(options: Partial<ReachOptions> = {}, before: readonly G
     pass: (ms: number) => {
       passed += ms
     },
+    /** Only the wall clock, as when it is adjusted. */
+    drift: (ms: number) => {
+      drifted += ms
+    },
     noted: async () => {
       await store.transaction(() => undefined)
       return store.gates.closed()
@@ -97,6 +106,22 @@ test.each([
     ])
   },
 )
+
+test('an outage began at one time although the wall clock drifts, until the clock is set', async () => {
+  const { reachability, clock, drift } = await reachable()
+  const asked = { feed: 'messages.list', request: REQUEST, isDeclared: false }
+  for (let failures = 0; failures < 5; failures += 1) {
+    const failed = { kind: 'retry', cause: 'unreachable', message: 'connection refused' } as const
+    reachability.observe(asked, { ...failed, startedAt: clock.now(), durationMs: 10 }, {})
+  }
+  const began = () => reachability.trouble()?.since ?? 0
+  const since = began()
+  expect(since).toBeGreaterThan(0)
+  drift(3)
+  expect(began()).toBe(since)
+  drift(60 * MINUTE)
+  expect(began() - since).toBeGreaterThan(59 * MINUTE)
+})
 
 test('lost access that an earlier session stored is cleared by the first answer, and not before', async () => {
   const { reachability, store, answered, clock, noted } = await reachable({

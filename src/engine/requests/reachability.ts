@@ -30,7 +30,7 @@ import {
 import type { NextStep, ReachEvent } from '../../api/reach-events.ts'
 import type { ApiRequest } from '../../api/request.ts'
 import { isAbandoned, isResting, type RestingRoute, restingRoutes, restMs } from '../../api/route-rests.ts'
-import { type Clock, isoInstant } from '../../base/clock.ts'
+import { type Clock, isoInstant, MINUTE_MS } from '../../base/clock.ts'
 import type { StopError } from '../../base/errors.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import {
@@ -106,12 +106,20 @@ export function createReachability({
   let paused: NotedPause | undefined
 
   const instant = (elapsed: number) => Math.round(clock.now() + elapsed - clock.elapsed())
+  /**
+   * When the trouble began, by both clocks. Converted again it would differ a little, and look like another trouble. Only
+   * a wall clock that was set counts.
+   */
+  let began: { at: number; since: number } | undefined
   const trouble = (): Unreachable | undefined => {
     const found = troubleOf(reach)
     if (found) {
+      const since = instant(found.since)
+      if (began?.at !== found.since || Math.abs(began.since - since) > MINUTE_MS)
+        began = { at: found.since, since }
       return {
         kind: found.kind,
-        since: instant(found.since),
+        since: began.since,
         nextTryAt: Math.max(instant(found.nextTrialAt), clock.now()),
         reason: found.reason,
         givesUpAt: options.giveUpMs === undefined ? undefined : clock.now() + patienceLeft(),
