@@ -172,6 +172,26 @@ test('rows whose deletion is confirmed and held back do not count as newly misse
   })
 })
 
+test('a backfill waits once for an activity that no list shows any more, and still notices its deletion later', async () => {
+  const api = await startScriptedApi()
+  let [listed, isThere] = [[activity], true]
+  api.on('/v2/activities', () => v2Page(listed))
+  api.on('/v2/activities/{id}', () => (isThere ? { body: { ...activity, links: [] } } : refused(404)))
+  const trial = await startTrial(api)
+  const waits = () => trial.logged().split('Waiting to confirm suspected deletions').length - 1
+  await trial.run(['activities'])
+  listed = []
+  await trial.run(['activities'])
+  expect(waits()).toBe(1)
+  trial.passTime(DAY)
+  await trial.run(['activities'])
+  expect(waits()).toBe(1)
+  isThere = false
+  trial.passTime(DAY)
+  await trial.run(['activities'])
+  expect(trial.column('SELECT count(*) FROM live_activities')).toEqual([0])
+})
+
 describe('a row that a probe has found although no list shows it', () => {
   const place = {
     resource: 'messages',

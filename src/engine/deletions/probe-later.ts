@@ -19,9 +19,9 @@ export interface MissingRow {
 }
 
 /**
- * Marks the missing rows as suspected and writes a probe for each, which is due minutes later. Rows are skipped that
- * are suspected already, or that an earlier probe has found lately although no list shows them. Returns how many rows
- * are newly suspected.
+ * Marks the missing rows as suspected and writes a probe for each, which is due minutes later, or at once for a row that
+ * an earlier probe has found. Rows are skipped that are suspected already, or that an earlier probe has found lately
+ * although no list shows them. Returns how many rows are newly suspected.
  *
  * @param before how many rows the same pass has marked as suspected before this call
  */
@@ -32,16 +32,16 @@ export function probeLater(
   before = 0,
 ): number {
   const { tasks, suspicions } = context.store
-  const isAsked = (key: string) => {
+  const suspects = missing.flatMap(row => {
+    const { key } = row
     const task = tasks.find({ feed: probe, scope, key })
     const isSuspected = suspicions.find({ table, scope, key }) !== undefined
-    if (isSuspected && tasks.find({ feed: finalProbeOf(probe), scope, key })) return true
-    return task && (isSuspected || isRefuted(context, resource, task))
-  }
-  const suspects = missing.flatMap(row => {
-    if (isAsked(row.key)) return []
-    const verdict = noteDenial(context, { table, scope, key: row.key }, { confirms: false })
-    return verdict.state === 'confirmed' ? [] : [{ ...row, askAgainMs: verdict.askAgainMs }]
+    if (isSuspected && (task ?? tasks.find({ feed: finalProbeOf(probe), scope, key }))) return []
+    if (task && isRefuted(context, resource, task)) return []
+    const verdict = noteDenial(context, { table, scope, key }, { confirms: false })
+    if (verdict.state === 'confirmed') return []
+    // A probe that is over has found its row, and most likely finds it again. So a backfill does not wait for it.
+    return [{ ...row, askAgainMs: task && !isSuspected ? 0 : verdict.askAgainMs }]
   })
   const isMany = before + suspects.length > MANY_MISSING
   for (const { key, at, askAgainMs } of suspects) {
