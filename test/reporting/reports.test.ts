@@ -713,3 +713,54 @@ describe('the view periods', () => {
     expect(found.get(period)?.slice(0, 4)).toEqual(days)
   })
 })
+
+describe('the view period_coverage', () => {
+  const READ_AT = '2026-03-02T00:00:00.000Z'
+  const LAST_MONTH = '2026-02-11T00:00:00.000Z'
+  const LAST_YEAR = '2025-11-11T00:00:00.000Z'
+
+  /** For meetings, results and transcripts: how many reads are left, when the lists were read and this read was not. */
+  async function leftIn(
+    period: string,
+    task: { feed: string; at: string | null; key?: string; fails: boolean },
+  ) {
+    const { store, update } = workspace()
+    store.exec(`UPDATE sync_resources SET complete_as_of = '${READ_AT}' WHERE resource = 'members';
+      INSERT INTO sync_meta VALUES ('chosen_resources', '["members"]') ON CONFLICT DO UPDATE SET value = excluded.value;
+      INSERT INTO sync_segments (feed, listed_at) VALUES ('meetings.list', '${READ_AT}')`)
+    const row = { id: 'r', meeting_id: 'read', playbook_id: 'p' }
+    store.put('playbook_results', [row], { requested: 'read', now: FIRST })
+    store.db
+      .prepare(
+        'INSERT INTO sync_tasks (feed, key, sort_at, due_at, round, waiting, failures) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      )
+      .run(task.feed, task.key ?? 'unread', task.at, READ_AT, ...(task.fails ? [1, 1, 3] : [0, 0, 0]))
+    await update()
+    const found = store.all(
+      `SELECT complete, still_to_read FROM period_coverage
+       WHERE period = '${period}' AND resource IN ('meetings', 'playbook_results', 'transcripts') ORDER BY resource`,
+    )
+    expect(found.every(one => (one['complete'] === 'yes') === (one['still_to_read'] === 0))).toBe(true)
+    return found.map(one => one['still_to_read'])
+  }
+
+  test.each([
+    ['a detail that fails', 'last month', { feed: 'meetings.detail', at: LAST_YEAR, fails: true }, [0, 0, 0]],
+    [
+      'a detail that fails',
+      'last 4 quarters',
+      { feed: 'meetings.detail', at: LAST_YEAR, fails: true },
+      [1, 1, 1],
+    ],
+    ['a detail without a time', 'last month', { feed: 'meetings.detail', at: null, fails: false }, [1, 1, 1]],
+    ['results', 'last month', { feed: 'playbook_results.read', at: LAST_MONTH, fails: true }, [0, 1, 0]],
+    [
+      'new results of a meeting whose results are stored',
+      'last month',
+      { feed: 'playbook_results.read', key: 'read', at: LAST_MONTH, fails: true },
+      [0, 0, 0],
+    ],
+  ])('without %s, %s lacks what belongs to it', async (_, period, task, left) => {
+    expect(await leftIn(period, task)).toEqual(left)
+  })
+})

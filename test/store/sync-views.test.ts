@@ -114,6 +114,25 @@ describe('the rows of sync_coverage', () => {
     expect(store.column(sql)).toEqual([null])
   })
 
+  test('sync_status calls what has no list at most as complete as the rows that it is read for', () => {
+    const store = temporaryStore()
+    const [segment = store.segments.add({ feed: 'messages.list', scope: '', from: null, to: null })] =
+      store.segments.of('messages.list')
+    const listed = (listedAt: string | null) => store.segments.save({ ...segment, listedAt })
+    const texts = () =>
+      store.column("SELECT complete_as_of FROM sync_status WHERE resource = 'message_bodies'")[0]
+    store.exec(`UPDATE sync_resources SET complete_as_of = '${MARCH}' WHERE resource = 'message_bodies'`)
+    listed(null)
+    expect(texts()).toBeNull()
+    listed('2026-02-01T00:00:00.000Z')
+    expect(texts()).toBe('2026-02-01T00:00:00.000Z')
+    listed('2026-04-01T00:00:00.000Z')
+    expect(texts()).toBe(MARCH)
+    store.exec(`UPDATE sync_resources SET unavailable_since = '${MARCH}' WHERE resource = 'messages'`)
+    listed(null)
+    expect(texts()).toBe(MARCH)
+  })
+
   test('a new period of the access log that was not read yet lacks nothing from before its start', () => {
     const store = temporaryStore()
     const [start, hour, next] = ['00:00', '01:00', '02:00'].map(time => `2026-03-01T${time}:00.000Z`)

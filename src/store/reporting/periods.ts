@@ -83,10 +83,15 @@ export const PERIOD_DAYS = `
 SELECT p.period, CAST(p.today_number - c.day_number AS INTEGER) AS days_ago, c.*
 FROM periods p JOIN calendar c ON c.day >= p.from_day AND c.day < p.to_day`
 
+/** SQL for the single reads of a feed that are due or fail, and whose item is not stored. */
+const unreadTasks = (feed: string, isStored: string) => `SELECT sort_at FROM sync_tasks t
+    WHERE t.feed = '${feed}' AND (t.waiting OR t.round = 0) AND (t.failures > 0 OR t.round = 0) AND NOT EXISTS (${isStored})`
+
 /**
  * A period is complete when all of it was read to its end after it was over, and nothing that belongs to it is still to
  * be read. `sync.since` leaves out what is earlier than all that was read, once the first read is over: of meetings what
- * it leaves out of activities. A meeting whose detail was not read may have no time yet: it may belong to any period.
+ * it leaves out of activities. A meeting whose detail was not read may have no time yet: it may belong to any period, and
+ * its transcript and results are still to be read too.
  */
 export const PERIOD_COVERAGE = `
 WITH asked AS (
@@ -94,8 +99,10 @@ WITH asked AS (
   FROM sync_coverage WHERE listed_at IS NOT NULL GROUP BY resource
 ),
 unread AS MATERIALIZED (
-  SELECT start_time, access IS NULL AS is_detail FROM live_meetings
-  WHERE access IS NULL OR (access = 'open' AND transcript_state = 'pending')
+  SELECT 'meetings' AS resource, start_time FROM live_meetings WHERE access IS NULL
+  UNION ALL SELECT 'meetings', * FROM (${unreadTasks('meetings.detail', 'SELECT 1 FROM meetings m WHERE m.id = t.key')})
+  UNION ALL SELECT 'transcripts', start_time FROM live_meetings WHERE access = 'open' AND transcript_state = 'pending'
+  UNION ALL SELECT 'playbook_results', * FROM (${unreadTasks('playbook_results.read', 'SELECT 1 FROM playbook_results r WHERE r.meeting_id = t.key')})
 ),
 parts AS (
   SELECT p.period, p.utc_from, p.utc_to, s.resource, s.state, c.listed_at, c.bodies_pending AS missing,
@@ -107,11 +114,13 @@ parts AS (
     AND coalesce(c.to_at, '~') > max(p.utc_from, iif(c.listed_at IS NULL, coalesce(f.since, ''), ''))
   WHERE s.resource IN ('activities', 'messages', 'access_logs')
   UNION ALL
-  SELECT p.period, p.utc_from, p.utc_to, s.resource, s.state, s.complete_as_of,
-    (SELECT count(*) FROM unread m WHERE (m.is_detail OR s.resource = 'transcripts')
+  SELECT p.period, p.utc_from, p.utc_to, s.resource, s.state,
+    max(coalesce(s.complete_as_of, l.listed_at), coalesce(l.listed_at, s.complete_as_of)),
+    (SELECT count(*) FROM unread m WHERE m.resource IN ('meetings', s.resource)
       AND (m.start_time IS NULL OR (m.start_time >= p.utc_from AND m.start_time < p.utc_to))),
     max(iif(s.complete_as_of IS NULL, '', coalesce(f.since, '')), p.utc_from), p.utc_to
   FROM periods p CROSS JOIN sync_status s LEFT JOIN asked f ON f.resource = 'activities'
+  CROSS JOIN (SELECT min(listed_at) AS listed_at FROM sync_segments WHERE feed = 'meetings.list') l
   WHERE s.resource IN ('meetings', 'transcripts', 'playbook_results')
 ),
 placed AS (

@@ -204,14 +204,22 @@ const SEGMENTED: readonly Feed['mode'][] = ['timeline', 'snapshot', 'periodic']
 
 /**
  * The oldest `listed_at` of the resource's available segments. NULL while a segment was never read to its end. Where
- * the lists give only keys, reading them says nothing about the rows, so the last complete round decides. Without any
+ * the lists give only keys, reading them says nothing about the rows, so the last complete round decides. What has no
+ * list is read for the rows of its parents, so it is no more complete than they are. Without any
  * scope, there is nothing to read, as of when the list of the scopes was read; before the first round has ended, the
  * scopes may only not be known yet, and a resource that is left out has none.
  */
 function completeAsOf(resource: Resource): string {
   const listed = feedsOf(resource).filter(({ feed }) => SEGMENTED.includes(feed.mode))
   const isOfKeys = listed.some(({ feed }) => feed.mode === 'snapshot' && feed.lists === 'keys')
-  if (listed.length === 0 || isOfKeys) return 'r.complete_as_of'
+  if (isOfKeys) return 'r.complete_as_of'
+  if (listed.length === 0) {
+    const parents = CATALOG.filter(({ name }) => resource.parents.includes(name)).map(
+      parent =>
+        `(SELECT iif(r.unavailable_since IS NULL, ${completeAsOf(parent)}, '~') FROM sync_resources r WHERE r.resource = '${parent.name}')`,
+    )
+    return parents.length === 0 ? 'r.complete_as_of' : `min(r.complete_as_of, ${parents.join(', ')})`
+  }
   const isPeriodic = listed.every(({ feed }) => feed.mode === 'periodic')
   // A period that begins after the first complete read and was not read yet lacks nothing from before its start.
   const listedAt = isPeriodic
