@@ -68,12 +68,12 @@ test('the coverage counts suspected deletions in the month of their rows', () =>
 test('the last 24 runs of a resource are shown, oldest first', () => {
   const store = temporaryStore()
   const insert = store.db.prepare(
-    "INSERT INTO sync_runs (resource, lane, started_at, requests) VALUES ('teams', 'audit', ?, ?)",
+    "INSERT INTO sync_runs (resource, lane, started_at, rows_changed) VALUES ('teams', 'audit', ?, ?)",
   )
   for (let hour = 0; hour < 30; hour += 1) insert.run(new Date(NOW + hour * 3_600_000).toISOString(), hour)
   const { runs } = readOverview(store.db, NOW)
   expect([...runs.keys()]).toEqual(['teams'])
-  expect(runs.get('teams')?.map(({ requests }) => requests)).toEqual(
+  expect(runs.get('teams')?.map(row => row.rows_changed)).toEqual(
     Array.from({ length: 24 }, (_, index) => index + 6),
   )
 })

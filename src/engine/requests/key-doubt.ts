@@ -2,8 +2,6 @@ import type { Sent } from '../../api/client.ts'
 import type { HealthCheck } from '../../api/reach-events.ts'
 import { type Clock, MINUTE_MS } from '../../base/clock.ts'
 
-export type KeyDoubt = ReturnType<typeof createKeyDoubt>
-
 /** For how long an answer on another route decides what a 401 means. It may be a path of the route that is refused. */
 const KNOWN_MS = 15 * MINUTE_MS
 

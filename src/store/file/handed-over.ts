@@ -25,8 +25,6 @@ export type NewRequest =
   | { kind: 'resync'; resource: Resyncable }
   | { kind: 'accept-deletions'; resource: ResourceName }
 
-export type Requests = ReturnType<typeof createRequests>
-
 export function createRequests(prepare: Prepare) {
   const done = prepare('UPDATE sync_requests SET done_at = ? WHERE id = ?')
   const dataVersion = prepare('PRAGMA data_version').pluck()

@@ -22,8 +22,6 @@ export interface PendingRange {
   limit: number
 }
 
-export type PendingRows = ReturnType<typeof createPendingRows>
-
 export function createPendingRows(prepare: Prepare) {
   return {
     /** The newest pending rows. Rows with a task are left out: the task has its own due time. */

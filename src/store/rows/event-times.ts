@@ -36,8 +36,6 @@ export interface Unasked {
   limit: number
 }
 
-export type RowTimes = ReturnType<typeof createRowTimes>
-
 /**
  * Queries about the event times of a table's live rows, and ways to complete or remove rows that have no event time.
  */

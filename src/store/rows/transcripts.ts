@@ -10,8 +10,6 @@ export const STATE_AFTER: Readonly<Record<Denial, string>> = {
   empty: 'empty',
 }
 
-export type Transcripts = ReturnType<typeof createTranscripts>
-
 /** The state and the stored entries of each meeting's transcript. */
 export function createTranscripts(prepare: Prepare, rows: Pick<RowWriters, 'replaceChildren'>) {
   const entry = prepare('SELECT 1 FROM transcript_entries WHERE meeting_id = ? LIMIT 1')

@@ -50,12 +50,9 @@ export function readDrift(db: Sqlite): DriftedField[] {
 /** A row of `sync_runs`, in short. */
 export interface RecentRun {
   started_at: string
-  /** Null while the run is in progress, as is `outcome`. */
-  ended_at: string | null
+  /** Null while the run is in progress. */
   outcome: RunOutcome | null
-  requests: number
   rows_changed: number
-  rows_deleted: number
 }
 
 const RUNS_SHOWN = 24
@@ -63,7 +60,7 @@ const RUNS_SHOWN = 24
 /** Reads the last runs of each resource, oldest first. Resources without runs are left out. */
 function readRecentRuns(db: Sqlite): ReadonlyMap<ResourceName, readonly RecentRun[]> {
   const last = db.prepare<[ResourceName, number], RecentRun>(
-    `SELECT started_at, ended_at, outcome, requests, rows_changed, rows_deleted FROM sync_runs
+    `SELECT started_at, outcome, rows_changed FROM sync_runs
      WHERE resource = ? ORDER BY started_at DESC, id DESC LIMIT ?`,
   )
   const runs = RESOURCE_NAMES.map(resource => [resource, last.all(resource, RUNS_SHOWN).reverse()] as const)

@@ -20,9 +20,8 @@ const asInteger = (value: string) => `CAST(${value} AS INTEGER)`
 const asArm = (select: string) => `SELECT * FROM (${select})`
 
 /** `sync_status`: one row per resource, in this order. */
-export function syncStatus(resources: readonly Resource[]): string {
-  const each = (expression: (resource: Resource) => string) => byResource(resources, expression)
-  const completing = resources.filter(({ status }) => status.pending !== undefined)
+export function syncStatus(): string {
+  const completing = CATALOG.filter(({ status }) => status.pending !== undefined)
   // The LIMIT and the WHERE together keep SQLite from merging the inner query into the outer one, which would repeat a
   // count for each use.
   return `SELECT ${asText('s.resource')} AS resource, ${asText(STATE)} AS state, ${asText(REASON)} AS reason,
@@ -46,7 +45,7 @@ FROM (
     ${SIZE_DIFFERS_NOW} AS size_differs,
     ${closedGate('g.kind')} AS gate,
     ${GATE_REASON} AS gate_reason
-  FROM json_each('${JSON.stringify(resources.map(({ name }) => name))}') n CROSS JOIN sync_resources r ON r.resource = n.value LIMIT -1
+  FROM json_each('${JSON.stringify(CATALOG.map(({ name }) => name))}') n CROSS JOIN sync_resources r ON r.resource = n.value LIMIT -1
 ) s WHERE true`
 }
 
@@ -54,9 +53,9 @@ const namesOf = (resources: readonly Resource[]): string =>
   resources.map(({ name }) => `'${name}'`).join(', ')
 
 /** SQL of a value that differs by resource. Each different text occurs once, and the one of most resources last. */
-function byResource(resources: readonly Resource[], expression: (resource: Resource) => string): string {
+function each(expression: (resource: Resource) => string): string {
   const groups = new Map<string, Resource[]>()
-  for (const resource of resources) {
+  for (const resource of CATALOG) {
     const sql = expression(resource)
     groups.set(sql, [...(groups.get(sql) ?? []), resource])
   }
@@ -249,8 +248,8 @@ interface CoverageSource {
 }
 
 /** `sync_coverage`: one row per segment of the time-ordered resources. */
-export function syncCoverage(resources: readonly Resource[]): string {
-  const parts = resources.flatMap(resource =>
+export function syncCoverage(): string {
+  const parts = CATALOG.flatMap(resource =>
     feedsOf(resource).flatMap(({ id, feed }): CoverageSource[] => {
       if (feed.mode !== 'timeline' && feed.mode !== 'periodic') return []
       const { mode, table, time } = feed

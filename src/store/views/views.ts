@@ -1,4 +1,4 @@
-import { CATALOG, ownerOf, type PlacedTable, TABLES, tableNamed } from '../../catalog/catalog.ts'
+import { ownerOf, type PlacedTable, TABLES, tableNamed } from '../../catalog/catalog.ts'
 import type { LivesWith } from '../../declare/table.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
@@ -22,8 +22,8 @@ function viewStatements(): readonly View[] {
   return [
     ...[...TABLES.values()].map(liveViewOf),
     view('transcript_words', TRANSCRIPT_WORDS),
-    view('sync_status', syncStatus(CATALOG)),
-    view('sync_coverage', syncCoverage(CATALOG)),
+    view('sync_status', syncStatus()),
+    view('sync_coverage', syncCoverage()),
     ...Object.entries(EARLIER_NAMES).map(([name, table]) => view(name, `SELECT * FROM ${table}`)),
   ]
 }

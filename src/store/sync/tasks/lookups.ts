@@ -5,8 +5,6 @@ import type { Prepare } from '../../database/sqlite-types.ts'
 /** A column of another table with keys that a timeline's table may lack. The timeline's feed declares it. */
 export type LookupSource = NonNullable<TimelineFeed['lookup']>
 
-export type LookupTasks = ReturnType<typeof createLookupTasks>
-
 /** The tasks that read rows that a timeline did not show although another table refers to them. */
 export function createLookupTasks(prepare: Prepare) {
   const isKnown = (table: string, key: string) =>

@@ -18,8 +18,6 @@ export interface KeyRange {
 /** Stands for items without an id: no key of a row is empty. */
 const UNNAMED = ''
 
-export type Seen = ReturnType<typeof createSeen>
-
 /**
  * Keys that a pass over a list has seen, kept until the rows that the pass did not see are known. A list may have a
  * million rows, so every function except `hasAtLeast` handles a bounded number of keys.
