@@ -22,21 +22,26 @@ export const dealColumns = (settings: StoredSettings) => ({
   owner_id: 'CAST(x.owner AS TEXT)',
   forecast_category: 'x.forecast_category',
   outcome: `CAST(CASE WHEN s.is_guessed = 0 THEN s.outcome
-      WHEN x.is_won = 1 THEN 'won'
-      WHEN x.is_won = 0 AND x.is_closed = 1 THEN 'lost'
-      ELSE coalesce(${statusOutcome(settings)},
-        CASE WHEN x.is_closed = 0 THEN 'open'
-          WHEN x.is_closed = 1 AND s.outcome IN ('won', 'lost') THEN s.outcome
-          WHEN x.is_closed = 1 THEN 'closed' END,
-        s.outcome, 'unknown') END AS TEXT)`,
+      ELSE coalesce(${outcomeOfRoles(
+        JSON.parse(settings.get('crm.deal.status_values') || '{}'),
+        "iif(s.outcome IN ('won', 'lost'), s.outcome, 'closed')",
+      )}, s.outcome, 'unknown') END AS TEXT)`,
 })
 
-/** SQL for the outcome that a deal's status means, by the values in `report_settings`. */
-function statusOutcome(settings: StoredSettings): string {
-  const stored = settings.get('crm.deal.status_values')
-  const meanings: Record<string, readonly string[]> = stored ? JSON.parse(stored) : {}
-  const cases = Object.entries(meanings)
+/** The values of the deals' status, by the outcome that they mean. */
+export type StatusValues = Readonly<Record<string, readonly string[]>>
+
+/**
+ * SQL for the outcome that the roles `x` of a deal state by themselves; NULL when they state none.
+ * @param closed SQL for the outcome of a deal that is closed and states no more
+ */
+export function outcomeOfRoles(statusValues: StatusValues, closed: string): string {
+  const byStatus = Object.entries(statusValues)
     .filter(([, values]) => values.length > 0)
     .map(([outcome, values]) => `WHEN x.status IN (${values.map(literal).join(', ')}) THEN '${outcome}'`)
-  return cases.length === 0 ? 'NULL' : `CASE ${cases.join(' ')} END`
+  return `CASE WHEN x.is_won = 1 THEN 'won'
+      WHEN x.is_won = 0 AND x.is_closed = 1 THEN 'lost'
+      ${byStatus.join(' ')}
+      WHEN x.is_closed = 0 THEN 'open'
+      WHEN x.is_closed = 1 THEN ${closed} END`
 }

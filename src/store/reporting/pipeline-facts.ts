@@ -3,17 +3,17 @@ import type { Settings } from '../../config/loaded-settings.ts'
 import { createCrmFieldReader, NAME_FIELDS } from '../crm/sql.ts'
 import { idIn, literal, quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
+import { outcomeOfRoles, type StatusValues } from './deal-columns.ts'
 import { listsBy } from './derivation.ts'
 import { plain } from './field-guesses.ts'
 import { finiteReal, type RecordSource, roleValues } from './roles-in-table.ts'
-import { type DealOutcome, outcomeOfName, type StageFacts } from './stage-outcomes.ts'
+import { outcomeOfName, type StageFacts } from './stage-outcomes.ts'
 
 /** Reads the pipelines and stages of a CRM, and what the deals in them say. */
 
 export interface DealFacts {
   groups: readonly DealGroup[]
-  /** The values of the deals' status, by the outcome that they mean. */
-  statusValues: Readonly<Record<string, readonly string[]>>
+  statusValues: StatusValues
 }
 
 /** The deals of one pipeline and stage. */
@@ -53,20 +53,19 @@ export function readDealFacts(
   const told = found.length > MOST_VALUES ? [] : found.filter(value => value !== null)
   const meanings = listsBy(told, outcomeOfName)
   meanings.delete('unknown')
-  const isOf = (outcome: DealOutcome) =>
-    `x.status IN (${(meanings.get(outcome) ?? []).map(literal).join(', ')})`
+  const statusValues = Object.fromEntries(meanings)
+  const dealsThat = (are: string) => `count(*) FILTER (WHERE x.outcome ${are})`
   const groups = prepare<DealGroup>(
-    `SELECT x.pipeline, x.stage, count(*) AS deals, sum(x.open AND NOT (x.won OR x.lost OR x.closed)) AS open, sum(x.won OR x.lost OR x.closed) AS closed, sum(x.won) AS won,
-       sum(x.lost AND NOT x.won) AS lost, min(x.probability) AS least, max(x.probability) AS most
-     FROM (SELECT x.pipeline, x.stage, iif(x.probability BETWEEN 0 AND 100, x.probability, NULL) AS probability, coalesce(x.is_won = 1, 0) OR ifnull(${isOf('won')}, 0) AS won,
-         coalesce(x.is_won = 0 AND x.is_closed = 1, 0) OR ifnull(${isOf('lost')}, 0) AS lost,
-         coalesce(x.is_closed = 0, 0) OR ifnull(${isOf('open')}, 0) AS open,
-         coalesce(x.is_closed = 1, 0) OR ifnull(${isOf('closed')}, 0) AS closed
+    `SELECT x.pipeline, x.stage, count(*) AS deals, ${dealsThat("= 'open'")} AS open,
+       ${dealsThat("IN ('won', 'lost', 'closed')")} AS closed, ${dealsThat("= 'won'")} AS won,
+       ${dealsThat("= 'lost'")} AS lost, min(x.probability) AS least, max(x.probability) AS most
+     FROM (SELECT x.pipeline, x.stage, iif(x.probability BETWEEN 0 AND 100, x.probability, NULL) AS probability,
+         ${outcomeOfRoles(statusValues, "'closed'")} AS outcome
        FROM (SELECT ${roles.map(role => `${values[role]} AS ${quote(role)}`).join(', ')}
          FROM ${source.live}) x) x
      GROUP BY 1, 2`,
   ).all()
-  return { groups, statusValues: Object.fromEntries(meanings) }
+  return { groups, statusValues }
 }
 
 export interface PipelineRow {
