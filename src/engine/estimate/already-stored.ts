@@ -3,7 +3,7 @@ import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
 import type { TimelineFeed } from '../../declare/resource.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { StoredProgress } from '../../store/stored-progress.ts'
-import { interruptedSince, isContinued } from '../due/continued-rounds.ts'
+import { interruptedSince, isContinued } from '../due/by-rounds.ts'
 import { isDueInRound, isNewEnough } from '../due/segment-conditions.ts'
 import type { Span } from './row-counts.ts'
 
