@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import { partitionSpec } from './iceberg/iceberg-schema.ts'
-import { newTable, renewed } from './iceberg/metadata.ts'
+import { newTable, nextMetadata } from './iceberg/metadata.ts'
 import { inParallel } from './in-parallel.ts'
 import {
   hintPath,
@@ -122,7 +122,7 @@ function beginOf(
     spec: partitionSpec(evolved.schema, undefined),
     properties: { ...properties, [PARTS_PROPERTY]: '[]' },
   })
-  const metadata = renewed(created, { number: publication, at: clock.now(), replaces: undefined })
+  const metadata = nextMetadata(created, { number: publication, at: clock.now(), replaces: undefined })
   return { folder: PUBLICATIONS, metadata, version: 1, isHinted: false, parts: [] }
 }
 
@@ -134,7 +134,11 @@ function newVersion(
   number?: number,
 ): TableVersion {
   const replaces = metadataAddress(storage, folder, version)
-  return { folder, metadata: renewed(metadata, { number, at: clock.now(), replaces }), version: version + 1 }
+  return {
+    folder,
+    metadata: nextMetadata(metadata, { number, at: clock.now(), replaces }),
+    version: version + 1,
+  }
 }
 
 /** How often the tables are read and given new versions while another publication is faster each time. */
@@ -157,9 +161,9 @@ async function withNewVersions(
       await writeHint(storage, next)
       return { ...state, ...next, isHinted: true }
     })
-    const renewedStates = states.flatMap(state => state ?? [])
-    if (renewedStates.length === states.length)
-      return { ...target, tables: new Map(renewedStates.map(state => [state.folder, state])) }
+    const written = states.flatMap(state => state ?? [])
+    if (written.length === states.length)
+      return { ...target, tables: new Map(written.map(state => [state.folder, state])) }
   }
   throw overtaken(storage)
 }

@@ -3,10 +3,10 @@ import type { HealthCheck, NextStep } from '../../src/api/reach-events.ts'
 import {
   decide,
   decideWithoutJob,
-  type IdleDecision,
-  type IdleState,
   MOST_UNSTORED,
+  type PermitUse,
   type SchedulerState,
+  type UnusedPermit,
 } from '../../src/engine/scheduler/next-step.ts'
 
 const ANY: NextStep = { kind: 'any' }
@@ -70,10 +70,10 @@ describe('the next step of the scheduler', () => {
   })
 })
 
-const IDLE: IdleState = { inFlight: 0, unanswered: 0, isDueLater: false, isEndless: false }
+const IDLE: UnusedPermit = { inFlight: 0, unanswered: 0, isDueLater: false, isEndless: false }
 
 describe('the use of a permit without a job', () => {
-  test.each<[string, Partial<IdleState>, IdleDecision]>([
+  test.each<[string, Partial<UnusedPermit>, PermitUse]>([
     ['the permit is kept while an answer waits to be stored', { inFlight: 2, unanswered: 1 }, 'keep'],
     ['the permit is given back while all requests wait for answers', { inFlight: 2, unanswered: 2 }, 'wait'],
     ['the permit is given back while a retry is pending', { isDueLater: true }, 'wait'],

@@ -40,7 +40,7 @@ export function decide({ reach, isSilentForGood, isFirst, inFlight, unanswered }
   return inFlight - unanswered >= MOST_UNSTORED ? { step: 'wait' } : { step: 'send' }
 }
 
-export interface IdleState {
+export interface UnusedPermit {
   inFlight: number
   unanswered: number
   /** Whether a source waits for its route, or in a backfill a failed request for its next try. */
@@ -57,9 +57,9 @@ export interface IdleState {
  * - `rest`: nothing is under way. The daemon waits until something is due.
  * - `finish`: nothing is under way, and a backfill is done unless a source finds more.
  */
-export type IdleDecision = 'keep' | 'wait' | 'rest' | 'finish'
+export type PermitUse = 'keep' | 'wait' | 'rest' | 'finish'
 
-export function decideWithoutJob({ inFlight, unanswered, isDueLater, isEndless }: IdleState): IdleDecision {
+export function decideWithoutJob({ inFlight, unanswered, isDueLater, isEndless }: UnusedPermit): PermitUse {
   if (unanswered < inFlight) return 'keep'
   if (inFlight > 0 || isDueLater) return 'wait'
   return isEndless ? 'rest' : 'finish'

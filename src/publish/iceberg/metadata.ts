@@ -80,7 +80,7 @@ export function newTable({ uuid, location, evolved, spec, properties }: NewTable
   }
 }
 
-export interface Renewal {
+export interface MetadataChange {
   /** The highest publication number that is taken. Default: that of the table. */
   number?: number | undefined
   at: number
@@ -88,7 +88,7 @@ export interface Renewal {
   replaces: string | undefined
 }
 
-export interface TableExpiry extends Renewal {
+export interface TableExpiry extends MetadataChange {
   /** The snapshots that stay, apart from the current one. */
   kept: ReadonlySet<number>
   properties: Readonly<Record<string, string>>
@@ -119,9 +119,9 @@ export function afterCommit(
 /** The metadata after all but the current and the kept snapshots have expired. The rows stay. */
 export function afterExpiry(
   table: TableMetadata,
-  { kept, properties, ...renewal }: TableExpiry,
+  { kept, properties, ...change }: TableExpiry,
 ): TableMetadata {
-  const expired = { ...renewed(table, renewal), properties: { ...table.properties, ...properties } }
+  const expired = { ...nextMetadata(table, change), properties: { ...table.properties, ...properties } }
   return withSnapshots(expired, kept)
 }
 
@@ -129,18 +129,17 @@ export function afterExpiry(
 const EARLIER_METADATA = 5
 
 /** New metadata with the same rows and snapshots. */
-export function renewed(
+export function nextMetadata(
   table: TableMetadata,
-  { number = table['last-sequence-number'], at, replaces }: Renewal,
+  { number = table['last-sequence-number'], at, replaces }: MetadataChange,
 ): TableMetadata {
-  const earlier = [...table['metadata-log']]
-  if (replaces !== undefined)
-    earlier.push({ 'timestamp-ms': table['last-updated-ms'], 'metadata-file': replaces })
+  const { 'metadata-log': log, 'last-updated-ms': last } = table
+  const earlier = replaces === undefined ? [] : [...log, { 'timestamp-ms': last, 'metadata-file': replaces }]
   return {
     ...table,
     'last-sequence-number': number,
     'last-updated-ms': nextInstant(table, at),
-    'metadata-log': replaces === undefined ? [] : earlier.slice(-EARLIER_METADATA),
+    'metadata-log': earlier.slice(-EARLIER_METADATA),
   }
 }
 
