@@ -27,6 +27,9 @@ export const MAX_LIMITS: Readonly<Record<PagingStyle, number | undefined>> = {
   single: undefined,
 }
 
+/** How many items a page of a list has, or where the API may not accept `limit`, probably has. */
+export const pageSizeOf = (style: ListPaging): number => MAX_LIMITS[style] ?? 50
+
 export interface Page {
   /** As sent by the API, not validated. */
   items: readonly unknown[]

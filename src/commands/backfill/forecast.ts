@@ -1,4 +1,4 @@
-import { MAX_LIMITS } from '../../api/paging.ts'
+import { pageSizeOf } from '../../api/paging.ts'
 import { resourceNamed } from '../../catalog/catalog.ts'
 import type { Resource } from '../../declare/resource.ts'
 import type { ResourceProgress } from '../../engine/run/backfill.ts'
@@ -36,14 +36,9 @@ function requestsLeftFor({ resource, finished, areParentsFinished, counts, workl
   )
 }
 
-/** For a list whose paging style sets no page size: the smaller page size of the two cursor styles. */
-const ASSUMED_PAGE_SIZE = 50
-
 function pageSize({ feeds }: Resource): number {
-  const sizes = Object.values(feeds).flatMap(feed =>
-    'list' in feed ? (MAX_LIMITS[feed.list.paging] ?? ASSUMED_PAGE_SIZE) : [],
-  )
-  return Math.min(...sizes, 100)
+  const lists = Object.values(feeds).flatMap(feed => ('list' in feed ? feed.list : []))
+  return Math.min(...lists.map(({ paging }) => pageSizeOf(paging)), 100)
 }
 
 export interface AnswerSample {

@@ -1,4 +1,4 @@
-import { MAX_LIMITS, type Page, readPage } from '../../api/paging.ts'
+import { MAX_LIMITS, type Page, pageSizeOf, readPage } from '../../api/paging.ts'
 import type { ApiReader } from '../../api/reader.ts'
 import type { Query } from '../../api/request.ts'
 import { isoInstant } from '../../base/clock.ts'
@@ -124,8 +124,6 @@ const MOST_PAGES = 18
 /** A run reads a log back in time until this many periods in a row have no entry. */
 const EMPTY_PERIODS = 3
 const ONLY_READING = 'only reading shows the number'
-/** The page size assumed for a list whose paging is not known. */
-const ASSUMED_PAGE_SIZE = 50
 
 function isTimeline(list: DeclaredFeed<ListFeed>): list is DeclaredFeed<TimelineFeed> {
   return list.feed.mode === 'timeline'
@@ -235,9 +233,8 @@ function scopesOf(
   return [...new Set([...listed, ...known.stored.liveValues(table, column), ...always])]
 }
 
-function pageSize({ feed }: DeclaredFeed<ListFeed>): number {
-  return ('list' in feed ? MAX_LIMITS[feed.list.paging] : 1) ?? ASSUMED_PAGE_SIZE
-}
+const pageSize = ({ feed }: DeclaredFeed<ListFeed>): number =>
+  'list' in feed ? pageSizeOf(feed.list.paging) : 1
 
 function linesOf(resource: ResourceName, stored: Stored, counts: ListCounts): PlanLine[] {
   if (stored.isFinished(resource)) return []
