@@ -401,6 +401,19 @@ describe('stages and pipelines', () => {
       { deal: 'C', stage: null, outcome: 'unknown' },
     ])
   })
+
+  test('a deal whose own fields contradict each other counts in its stage as what the view deals says', async () => {
+    const { store, deals, update } = workspace([
+      ...[plainField('name', 'TEXT'), plainField('is_won', 'BOOLEAN'), plainField('is_closed', 'BOOLEAN')],
+      ...[plainField('status', 'SELECT'), plainField('stage', 'SELECT')],
+    ])
+    deals({ d: { name: 'Big', stage: 'Done', status: 'Won', is_won: false, is_closed: true } })
+    await update()
+    expect(store.all('SELECT outcome FROM deals')).toEqual([{ outcome: 'lost' }])
+    expect(store.all('SELECT outcome, why FROM stage_outcomes')).toEqual([
+      { outcome: 'lost', why: 'Its only deal is lost.' },
+    ])
+  })
 })
 
 describe('the settings of reports', () => {
