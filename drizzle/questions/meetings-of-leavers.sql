@@ -3,7 +3,7 @@
 -- Parameters:
 --   period   when the meetings were
 --
--- Owners of meetings whose address no member has now. Meetings that are withheld are left out, also where their
+-- Owners of meetings who are no members now. Meetings that are withheld are left out, also where their
 -- owner was read before: nothing says who attended.
 WITH parameters AS (SELECT 'last 365 days' AS period)
 SELECT o.name, count(DISTINCT conversation_id) AS meetings, count(DISTINCT k.company_id) AS companies,

@@ -154,11 +154,12 @@ const address = (column: string, from: string) =>
 
 const PEOPLE_RECOUNTS: readonly Recount[] = [
   {
-    about: 'it has one row for each address of members, contacts, live e-mails and live meetings',
+    about:
+      'it has one row for each address that members have or had, of contacts, live e-mails and live meetings',
     key: ['person_id'],
     ours: 'SELECT person_id FROM people',
     base: [
-      address('email', 'members WHERE true'),
+      address('email', 'member_versions WHERE true'),
       address('email', 'contacts WHERE true'),
       address('handle', "message_participants WHERE role IN ('FROM', 'TO', 'CC', 'BCC')"),
       address('owner_email', 'meetings WHERE _deleted_at IS NULL'),
@@ -172,8 +173,8 @@ const PEOPLE_RECOUNTS: readonly Recount[] = [
     about: 'members are ours',
     key: ['person_id'],
     values: ['side'],
-    ours: `SELECT person_id, side FROM people WHERE person_id IN (${address('email', 'members WHERE true')})`,
-    base: `SELECT person_id, 'ours' FROM people WHERE person_id IN (${address('email', 'members WHERE true')})`,
+    ours: `SELECT person_id, side FROM people WHERE person_id IN (${address('email', 'member_versions WHERE true')})`,
+    base: `SELECT person_id, 'ours' FROM people WHERE person_id IN (${address('email', 'member_versions WHERE true')})`,
   },
 ]
 
@@ -333,7 +334,7 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
       domain: text('Domain of the address.', 'example.com', { nullMeaning: 'The address has none.' }),
       side: text(SIDE, 'theirs', { values: SIDES }),
       member_id: member('Member who has the address, or had it (`members.id`).'),
-      is_member_now: flag('1 while a member has the address.'),
+      is_member_now: flag('1 while the member is in the workspace, also under another address.'),
       contact_id: contact('Contact with the address, else the one that the API named last for it.'),
       first_seen_day: day('Local day of the first conversation with it, in any role.', NEVER_SEEN),
       last_seen_day: day('Local day of the last conversation with it.', NEVER_SEEN),
@@ -439,7 +440,7 @@ const MEMBER_CONVERSATIONS: DescribedTable = reportView(
     is_readable: AS_IN_CONVERSATIONS,
     days_since_first: column(
       'integer',
-      'Days from the first conversation of the member, in any role (`people.first_seen_day`), to this one.',
+      'Days from the first conversation of the member, in any role (`parties.first_seen_day`), to this one.',
       '42',
       { unit: 'days', nullMeaning: NO_TIME },
     ),

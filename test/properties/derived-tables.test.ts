@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { isoInstant } from '../../src/base/clock.ts'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { openAt, type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
@@ -87,7 +88,7 @@ const meeting = fc.record({
 
 const result = fc.constantFrom({ state: 'present' as const, text: 'said' }, { state: 'gone' as const })
 
-/** Writes to the store, each in one transaction. */
+/** Writes to the store at an instant, each in one transaction. */
 const WRITES = {
   messages: fc.array(message, { minLength: 1, maxLength: 3 }).map(rows => (store: TemporaryStore) => {
     store.put('message_copies', rows)
@@ -104,8 +105,8 @@ const WRITES = {
       const payload = { ...(resourceNamed('meetings').example['detail'] as object), ...fields }
       store.atomically(() => putOwn(store, { table: 'meetings', payload, own: { access }, now: NOW }))
     }),
-  member: fc.tuple(id, address, name).map(([of, email, called]) => (store: TemporaryStore) => {
-    store.put('members', [{ id: of, name: called, email }])
+  member: fc.tuple(id, address, name).map(([of, email, called]) => (store: TemporaryStore, now: string) => {
+    store.put('members', [{ id: of, name: called, email }], { now })
   }),
   contact: fc
     .tuple(record, address, name, fc.constantFrom('co', null))
@@ -125,8 +126,8 @@ const WRITES = {
     }),
   deletion: fc
     .tuple(fc.constantFrom('message_copies', 'activities', 'meetings', 'members'), id)
-    .map(([table, key]) => (store: TemporaryStore) => {
-      store.atomically(() => store.tombstone(table, [[key]], NOW))
+    .map(([table, key]) => (store: TemporaryStore, now: string) => {
+      store.atomically(() => store.tombstone(table, [[key]], now))
     }),
   recordDeletion: fc
     .tuple(fc.constantFrom('contact', 'company'), fc.constantFrom('r1', 'r2', 'co', 'other'))
@@ -206,12 +207,12 @@ test('what is derived row by row is what a full build derives', async () => {
               requested: object,
             })
           await update({}, 99)
-          for (const take of steps) {
+          for (const [at, take] of steps.entries()) {
             if (take === 'start again') {
               store.close()
               ;({ store, update } = opened(path, folder))
             } else if (typeof take === 'object') await update(take.env, take.killAfter)
-            else await take(store)
+            else await take(store, isoInstant(Date.parse(NOW) + at))
           }
           await update(env, 9999)
           const byRow = derivedContent(store.db)

@@ -419,6 +419,84 @@ test('a member has each e-mail that the member wrote, and each meeting as owner 
   ])
 })
 
+const january = (day: number) => ({ now: new Date(Date.UTC(2026, 0, day)).toISOString() })
+
+test('a member who changes address keeps what is under the earlier address', async () => {
+  const { store, update } = workspace()
+  const paul = { id: 'm3', name: 'Paul', email: 'Paul.Private@gmail.com' }
+  store.put('members', [...MEMBERS, paul], january(1))
+  store.put('message_copies', [
+    mail('a', 'paul.private@gmail.com', 'jo@theirs.example'),
+    mail('b', 'paul.private@gmail.com', 'aiko@own.example', { thread_id: 'u' }),
+  ])
+  const said = () => ({
+    conversations: store.all('SELECT conversation_id, side, is_external FROM conversations ORDER BY 1'),
+    own: store.all(
+      "SELECT member, conversation_id, role FROM member_conversations WHERE member_id = 'm3' ORDER BY 2",
+    ),
+    parties: store.all(
+      'SELECT party_id, name, side, member_id, first_seen_day FROM parties WHERE first_seen_day IS NOT NULL ORDER BY 1',
+    ),
+    asked: store.all('SELECT asked_mail_id, side FROM mail_questions ORDER BY 1'),
+  })
+  await update()
+  const before = said()
+  expect(before.own).toHaveLength(2)
+  store.put('members', [{ ...paul, email: 'paul@own.example' }], january(2))
+  await update()
+  expect(said()).toEqual(before)
+  const addresses =
+    "SELECT person_id, party_id, name, side, is_member_now FROM people WHERE member_id = 'm3' ORDER BY 1"
+  const all = { party_id: 'm3', name: 'Paul', side: 'ours', is_member_now: 1 }
+  expect(store.all(addresses)).toEqual([
+    { person_id: 'paul.private@gmail.com', ...all },
+    { person_id: 'paul@own.example', ...all },
+  ])
+  store.put('members', [{ ...paul, name: 'Paul Rossi', email: 'paul@own.example' }], january(3))
+  store.atomically(() => store.tombstone('members', [['m3']], january(4).now))
+  await update()
+  const former = { ...all, name: 'Paul Rossi', is_member_now: 0 }
+  expect(store.all(addresses)).toEqual([
+    { person_id: 'paul.private@gmail.com', ...former },
+    { person_id: 'paul@own.example', ...former },
+  ])
+})
+
+test('an address that several members had belongs to its holder, else to its last holder', async () => {
+  const { store, update } = workspace()
+  const one = { id: 'm3', name: 'One', email: 'sales@own.example' }
+  const other = { id: 'm4', name: 'Other', email: 'sales@own.example' }
+  const holder = async () => {
+    await update()
+    return store.column("SELECT member_id FROM people WHERE person_id = 'sales@own.example'")
+  }
+  store.put('members', [...MEMBERS, one], january(1))
+  expect(await holder()).toEqual(['m3'])
+  store.put('members', [{ ...one, email: 'one@own.example' }], january(2))
+  expect(await holder()).toEqual(['m3'])
+  store.put('members', [other], january(3))
+  expect(await holder()).toEqual(['m4'])
+  store.atomically(() => store.tombstone('members', [['m4']], january(4).now))
+  expect(await holder()).toEqual(['m4'])
+  store.put('members', [one], january(5))
+  expect(await holder()).toEqual(['m3'])
+})
+
+test('a member who takes part in a meeting under two addresses has it once, as its owner', async () => {
+  const { store, update } = workspace()
+  store.put('members', [{ id: 'm1', name: 'Aiko', email: 'aiko@old.example' }], january(1))
+  store.put('members', MEMBERS, january(2))
+  putMeeting(store, 'm', 'open', {
+    meeting_owner: { name: 'Aiko', email: 'aiko@own.example' },
+    attendees: [{ attendee_user_email: 'aiko@old.example' }, { attendee_user_email: 'ben@own.example' }],
+  })
+  await update()
+  expect(store.all('SELECT member, role FROM member_conversations ORDER BY 1')).toEqual([
+    { member: 'Aiko', role: 'owner' },
+    { member: 'Ben', role: 'attendee' },
+  ])
+})
+
 test('a company has the withheld meetings since the last contact of both sides, and is that of a partner or not', async () => {
   const { store, update } = workspace({ PARLEY_REPORTING_PARTNER_DOMAINS: 'partner.example' })
   const field = (name: string) => ({ name, label: name, type: 'TEXT', is_active: true })

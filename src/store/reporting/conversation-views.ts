@@ -12,6 +12,9 @@ const ROLE_NAME = `CAST(CASE x.role ${Object.entries(ROLES)
   .map(([name, role]) => `WHEN ${role} THEN '${role >= ROLES.OWNER ? name.toLowerCase() : name}'`)
   .join(' ')} END AS TEXT)`
 
+/** A member who takes part under two addresses counts once, by the first of these roles. */
+const MEMBER_ROLES = [ROLES.FROM, ROLES.OWNER, ROLES.ATTENDEE].join(', ')
+
 /** SQL that is true until members were read. */
 export const IS_WITHOUT_MEMBERS = 'NOT EXISTS (SELECT 1 FROM members)'
 
@@ -77,11 +80,14 @@ LEFT JOIN meeting_speakers s ON x.person < 0 AND s.meeting_id = c.conversation_i
   member_conversations: `
 SELECT m.id AS member_id, m.name AS member, c.kind, c.conversation_id, c.happened_at, c.day, ${ROLE_NAME} AS role,
   c.is_external, c.is_group_email, c.is_readable,
-  CAST(julianday(c.day) - julianday(p.first_seen_day) AS INTEGER) AS days_since_first,
+  CAST(julianday(c.day) - julianday(t.first_seen_day) AS INTEGER) AS days_since_first,
   CAST(100 * ${SPEAKER_RATIO} AS REAL) AS talk_percent
 FROM _conversation_people x JOIN conversations c ON c._id = x.conversation JOIN people p ON p._id = x.person
-JOIN members m ON m.id = p.member_id
-WHERE m._deleted_at IS NULL AND x.role IN (${ROLES.FROM}, ${ROLES.OWNER}, ${ROLES.ATTENDEE})`,
+JOIN members m ON m.id = p.member_id LEFT JOIN parties t ON t.party_id = p.party_id
+WHERE m._deleted_at IS NULL AND x.role IN (${MEMBER_ROLES}) AND NOT EXISTS (
+  SELECT 1 FROM _conversation_people y JOIN people o ON o._id = y.person
+  WHERE y.conversation = x.conversation AND y.role IN (${MEMBER_ROLES}) AND (y.role, y.person) < (x.role, x.person)
+    AND o.member_id = m.id)`,
   deal_conversations: `
 SELECT r.record_id AS deal_id, c.kind, c.conversation_id, c.happened_at, c.day, c.title, h.name, c.is_external, c.is_group_email,
   ${HOW_NAME} AS how

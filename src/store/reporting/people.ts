@@ -62,9 +62,14 @@ interface Member {
   isMember: 0 | 1
 }
 
-/** Members by address. Of several with one address, the present member counts, else the member who left last. */
-const MEMBERS = `SELECT m.id, nullif(trim(m.name), '') AS name, lower(trim(m.email)) AS address, m._deleted_at IS NULL AS isMember
-  FROM members m ORDER BY m._deleted_at IS NULL, m._deleted_at, m.id DESC`
+/**
+ * Members by each address that they have or had. Of several with one address, the present holder counts, else the last
+ * holder. A member who left held the address until then.
+ */
+const MEMBERS = `SELECT m.id, nullif(trim(m.name), '') AS name, lower(trim(v.email)) AS address, m._deleted_at IS NULL AS isMember,
+    CASE v.is_member WHEN 1 THEN v.to_at ELSE v.from_at END AS heldUntil
+  FROM member_versions v JOIN members m ON m.id = v.member_id WHERE trim(v.email) <> ''
+  ORDER BY heldUntil IS NULL, heldUntil, m.id DESC`
 
 interface Appearances {
   person_id: string

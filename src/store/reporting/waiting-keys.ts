@@ -92,7 +92,7 @@ const ALL: Readonly<Record<KeyKind, readonly string[]>> = {
   company: [ofObject('company'), 'company_id FROM _company_domains'],
   mail: ['header_message_id FROM messages', "conversation_id FROM conversations WHERE kind = 'mail'"],
   meeting: ['id FROM meetings', "conversation_id FROM conversations WHERE kind = 'meeting'"],
-  person: ["lower(trim(email)) FROM members WHERE trim(email) <> ''", 'person_id FROM people'],
+  person: ["lower(trim(email)) FROM member_versions WHERE trim(email) <> ''", 'person_id FROM people'],
   party: ['id FROM members', 'party_id FROM parties'],
   conversation: ['_id FROM conversations'],
   thread: ["_id FROM conversations WHERE kind = 'mail'"],
@@ -165,11 +165,19 @@ const SOURCES: readonly FollowedTable[] = [
   ownedBy('meeting', 'meeting_related_objects', 'meeting_id'),
   {
     table: 'members',
-    columns: ['id', 'name', 'email', '_deleted_at'],
+    columns: ['id', 'name', '_deleted_at'],
     keys: row => [
-      of('person', `lower(trim(${row}.email)) WHERE trim(${row}.email) <> ''`),
+      of(
+        'person',
+        `lower(trim(v.email)) FROM member_versions v WHERE v.member_id = ${row}.id AND trim(v.email) <> ''`,
+      ),
       of('party', `${row}.id`),
     ],
+  },
+  {
+    table: 'member_versions',
+    columns: ['email', 'to_at', 'is_member'],
+    keys: row => [of('person', `lower(trim(${row}.email)) WHERE trim(${row}.email) <> ''`)],
   },
   {
     table: 'crm_records',
