@@ -4,6 +4,7 @@ import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { putOwn } from '../store/unique-texts.ts'
+import { forgetDerived } from '../support/derived-content.ts'
 import { reportsOf } from '../support/reports-of.ts'
 
 const NOW = '2026-03-04T05:00:00.000Z'
@@ -460,6 +461,32 @@ test('a member who changes address keeps what is under the earlier address', asy
     { person_id: 'paul.private@gmail.com', ...former },
     { person_id: 'paul@own.example', ...former },
   ])
+})
+
+test('the address of a purged member stays on our side while a conversation has it', async () => {
+  const { store, update } = workspace()
+  store.put('members', [...MEMBERS, { id: 'm3', name: 'Paul', email: 'paul@gmail.com' }], january(1))
+  store.put('message_copies', [
+    mail('a', 'paul@gmail.com', 'jo@theirs.example'),
+    mail('b', 'paul@gmail.com', 'aiko@own.example', { thread_id: 'u' }),
+  ])
+  const sides = () => store.all('SELECT conversation_id, side, is_external FROM conversations ORDER BY 1')
+  await update()
+  const before = sides()
+  store.atomically(() => store.tombstone('members', [['m3']], january(2).now))
+  store.atomically(() => store.purger.purge({ before: NOW, limit: 100, now: NOW }))
+  await update()
+  forgetDerived(store.db)
+  await update()
+  expect(sides()).toEqual(before)
+  expect(store.all("SELECT party_id, side, member_id FROM people WHERE domain = 'gmail.com'")).toEqual([
+    { party_id: 'paul@gmail.com', side: 'ours', member_id: null },
+  ])
+  store.atomically(() => store.tombstone('message_copies', [['a'], ['b']], NOW))
+  store.atomically(() => store.purger.purge({ before: '9999', limit: 100, now: NOW }))
+  await update()
+  expect(store.column("SELECT person_id FROM people WHERE domain = 'gmail.com'")).toEqual([])
+  expect(store.column('SELECT address FROM _former_addresses')).toEqual([])
 })
 
 test('an address that several members had belongs to its holder, else to its last holder', async () => {

@@ -75,9 +75,18 @@ const INTERNAL_TABLES = {
 ) STRICT, WITHOUT ROWID`,
 } as const
 
+/** Its rows cannot be computed again, so they outlive the tables that are dropped. */
+const FORMER_ADDRESSES = '_former_addresses'
+
 const TABLES: ReadonlyMap<string, string> = new Map([
   ...DERIVED_TABLES.map(table => [table.name, tableSql(table)] as const),
   ...Object.entries(INTERNAL_TABLES),
+  [
+    FORMER_ADDRESSES,
+    `CREATE TABLE \`${FORMER_ADDRESSES}\` ( /* Addresses in conversations that former members had, whose own rows were purged. */
+	\`address\` TEXT PRIMARY KEY NOT NULL
+) STRICT, WITHOUT ROWID`,
+  ],
 ])
 
 /** These tables hold internal numbers of each other, so they are created together. */
@@ -107,6 +116,7 @@ const INDICES = {
 /** The tables and views about conversations, then those about deals. The former need the latter. */
 const CONVERSATIONS: readonly string[] = [
   ...NUMBERED,
+  FORMER_ADDRESSES,
   ...[...FACT_VIEWS, ...CONVERSATION_VIEWS].map(({ name }) => name),
 ]
 const NAMES = [...TABLES.keys(), ...REPORT_VIEWS.map(({ name }) => name)]

@@ -79,16 +79,18 @@ interface Appearances {
   named_at: number | null
   contact_at: number | null
   internal_at: number | null
+  was_member: 0 | 1
 }
 
 /**
  * SQL for when an address appeared first and last within the calendar, and when it last appeared with a
- * name, with a contact and with a flag `is_internal`.
+ * name, with a contact and with a flag `is_internal`; and for whether it was a member's when it was last followed.
  */
 const appearances = ({ from, to }: Deriving['time']) => `SELECT p.person_id, p._id AS number,
     (SELECT x.happened_ms FROM _conversation_people x WHERE x.person = p._id AND x.happened_ms >= ${from} ORDER BY x.happened_ms LIMIT 1) AS first_at,
     ${last(`happened_ms < ${to}`)} AS last_at, ${last('is_named = 1')} AS named_at, ${last('contact IS NOT NULL')} AS contact_at,
-    ${last('is_internal IS NOT NULL')} AS internal_at
+    ${last('is_internal IS NOT NULL')} AS internal_at,
+    p.member_id IS NOT NULL OR p.person_id IN (SELECT address FROM _former_addresses) AS was_member
   FROM json_each(:keys) k CROSS JOIN people p ON p.person_id = k.value
   WHERE EXISTS (SELECT 1 FROM _conversation_people x WHERE x.person = p._id)`
 
@@ -122,6 +124,16 @@ export function createPeople({ prepare, waiting, domains, time }: Deriving) {
     key: ['person_id'],
     scope: 'person_id',
   })
+  /**
+   * A purge leaves no address of a former member. The side of that address stays in the conversations that have it, or
+   * the e-mails of the member would become those of a customer.
+   */
+  const formerAddresses = createDerivedRows(prepare, {
+    table: '_former_addresses',
+    columns: ['address'],
+    key: ['address'],
+    scope: 'address',
+  })
   const contactsAt = `SELECT a.* FROM json_each(:keys) k
     CROSS JOIN _contact_addresses a ON a.address = k.value ORDER BY a.contact_id DESC`
   const contactOf = prepare<Contact>('SELECT * FROM _contact_addresses WHERE contact_id = ?')
@@ -139,6 +151,13 @@ export function createPeople({ prepare, waiting, domains, time }: Deriving) {
     const seen = rowsBy(
       rowsFor<Appearances>(prepare, appearances(time), addresses),
       ({ person_id }) => person_id,
+    )
+    const former = new Set(
+      addresses.filter(address => !members.has(address) && seen.get(address)?.was_member === 1),
+    )
+    formerAddresses.replace(
+      addresses,
+      [...former].map(address => ({ address })),
     )
     const people = addresses.flatMap(address => {
       const [member, own, found] = [members.get(address), contacts.get(address), seen.get(address)]
@@ -160,7 +179,7 @@ export function createPeople({ prepare, waiting, domains, time }: Deriving) {
             ? (nameAt.get({ address, person: found.number, at: found.named_at }) ?? null)
             : null),
         domain,
-        side: sideOf({ domain, isMember: member !== undefined, isInternal }, domains),
+        side: sideOf({ domain, isMember: member !== undefined || former.has(address), isInternal }, domains),
         member_id: member?.id ?? null,
         is_member_now: member?.isMember ?? 0,
         contact_id: contactId,
