@@ -4,8 +4,8 @@
 --   period   when the meetings were
 --
 -- Percentages are of the meeting's own sum, since the API states no unit for a speaker's share. other_percent is of
--- partners, and of speakers whom no name of the meeting matches; a speaker whose name two people have is left out.
--- Meetings that are withheld are left out.
+-- partners, and of speakers whose name no one of the meeting has, or two people have. Meetings that are withheld are
+-- left out.
 WITH parameters AS (SELECT 'last 90 days' AS period)
 SELECT t.happened_at, t.title AS meeting, t.owner, t.speakers, round(t.ours_percent, 1) AS ours_percent,
   round(t.theirs_percent, 1) AS theirs_percent, round(t.other_percent, 1) AS other_percent,

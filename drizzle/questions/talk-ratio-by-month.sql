@@ -3,9 +3,8 @@
 -- Parameters:
 --   period   when the meetings were
 --
--- The mean of each meeting's percentages. other_percent is of partners, and of speakers whom no name of the meeting
--- matches; a speaker whose name two people have is left out. not_known counts meetings that are withheld, or of which
--- it is not known who took part.
+-- The mean of each meeting's percentages. other_percent is of partners, and of speakers whose name no one of the meeting
+-- has, or two people have. not_known counts meetings that are withheld, or of which it is not known who took part.
 WITH parameters AS (SELECT 'last 12 months' AS period)
 SELECT p.month, count(t.is_external) AS meetings,
   count(CASE WHEN t.is_external THEN t.ours_percent END) AS with_speakers,

@@ -480,7 +480,7 @@ const TALK_RATIOS: DescribedTable = (() => {
     {
       name: 'talk_ratios',
       about:
-        'One meeting of `conversations`, and how much of the talking each side did. The percentages are of the sum of its shares, since the API states no unit for them. A speaker whose name two people have is left out.',
+        'One meeting of `conversations`, and how much of the talking each side did. The percentages are of the sum of its shares, since the API states no unit for them. A speaker whose name no one of the meeting has, or two people have, may be of any side and counts in `other_percent`.',
       label: 'title',
     },
     {
@@ -488,7 +488,7 @@ const TALK_RATIOS: DescribedTable = (() => {
       speakers: column('integer', 'Speakers with a known share.', '3', { unit: 'speakers' }),
       ours_percent: percent('us'),
       theirs_percent: percent('them'),
-      other_percent: percent('partners, and of speakers whom no name of the meeting matches'),
+      other_percent: percent('partners, and of speakers of no known side'),
     },
   )
   const names = ['conversation_id', 'happened_at', 'day', 'title', 'is_external']
@@ -528,14 +528,14 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
     {
       name: 'conversation_people',
       about:
-        'One person in one role of one conversation. A person who owns a meeting and attends it is its `owner`. A speaker with another name has a row without `person_id`, with the role `speaker`.',
+        'One person in one role of one conversation. A person who owns a meeting and attends it is its `owner`. A speaker whose name none of them has, or two have, has a row without `person_id`, with the role `speaker`.',
     },
     {
       kind: { ...OF_CONVERSATION.kind, isKey: false },
       conversation_id: { ...OF_CONVERSATION.conversation_id, isKey: false },
       day: day('Local day.', NO_TIME),
       person_id: person('Address (`people.person_id`).', {
-        nullMeaning: 'It is a speaker whom no name of the meeting matches.',
+        nullMeaning: 'It is a speaker whose name no one of the meeting has, or two people have.',
       }),
       party_id: party({ nullMeaning: '`person_id` is NULL.' }),
       name: personName('Name of the person, or of the speaker.'),
@@ -559,7 +559,7 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       speaker_ratio: column('real', 'Share of the talking time in the meeting.', '0.6', {
         unit: 'not stated',
         nullMeaning:
-          'It is an e-mail, the meeting is withheld, there is no speaker with this name, or two people have it.',
+          'It is an e-mail, the meeting is withheld, or no speaker has the name, or another person has it too.',
       }),
     },
   ),

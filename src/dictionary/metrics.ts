@@ -160,7 +160,7 @@ export const METRICS: readonly Metric[] = [
     isAdditive: false,
     description: `Share of our side in the talking time of meetings with people of theirs. ${BY_DAY}`,
     caveat:
-      'Speakers who match no attendee, such as a room or a telephone, count as not ours. A name that two people of a meeting have is left out.',
+      'Speakers who match no attendee, such as a room or a telephone, count as not ours, and so does a name that two people of a meeting have.',
   },
   {
     name: 'silent_deals',

@@ -141,13 +141,39 @@ test('who spoke, and the share of the talking time, is that of the name in the m
   })
   await update()
   expect(
-    store.all('SELECT person_id, role, wrote_or_spoke, speaker_ratio FROM conversation_people ORDER BY 1, 2'),
+    store.all(
+      'SELECT person_id, role, wrote_or_spoke, speaker_ratio FROM conversation_people ORDER BY 1, 2, 4',
+    ),
   ).toEqual([
     { person_id: null, role: 'speaker', wrote_or_spoke: 1, speaker_ratio: 0.1 },
+    { person_id: null, role: 'speaker', wrote_or_spoke: 1, speaker_ratio: 0.2 },
     { person_id: 'aiko@own.example', role: 'owner', wrote_or_spoke: 1, speaker_ratio: 0.4 },
     { person_id: 'jo@a.example', role: 'attendee', wrote_or_spoke: 1, speaker_ratio: 0.3 },
     { person_id: 'sam@a.example', role: 'attendee', wrote_or_spoke: 0, speaker_ratio: null },
     { person_id: 'sam@b.example', role: 'attendee', wrote_or_spoke: 0, speaker_ratio: null },
+  ])
+})
+
+test('the share of a speaker whose name two people have is that of no known side', async () => {
+  const { store, update } = workspace()
+  store.put('members', MEMBERS)
+  const guest = (name: string, email: string) => ({
+    attendee_user_name: name,
+    attendee_user_email: email,
+    is_internal: false,
+    is_workspace_member: false,
+  })
+  putMeeting(store, 'm', 'open', {
+    meeting_owner: { name: 'Aiko', email: 'aiko@own.example' },
+    attendees: [guest('Aiko', 'aiko@theirs.example'), guest('Jo', 'jo@theirs.example')],
+    speakers: [
+      { speaker_name: 'Aiko', speaker_ratio: 0.8 },
+      { speaker_name: 'Jo', speaker_ratio: 0.2 },
+    ],
+  })
+  await update()
+  expect(store.all('SELECT speakers, ours_percent, theirs_percent, other_percent FROM talk_ratios')).toEqual([
+    { speakers: 2, ours_percent: 0, theirs_percent: 20, other_percent: 80 },
   ])
 })
 

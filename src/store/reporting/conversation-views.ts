@@ -18,7 +18,7 @@ const MEMBER_ROLES = [ROLES.FROM, ROLES.OWNER, ROLES.ATTENDEE].join(', ')
 /** SQL that is true until members were read. */
 export const IS_WITHOUT_MEMBERS = 'NOT EXISTS (SELECT 1 FROM members)'
 
-/** SQL for the share of the person `p`. Speakers who match no address have rows without a person (`SPEAKERS`). */
+/** SQL for the share of the person `p`. Speakers who are matched to no address have rows without a person (`SPEAKERS`). */
 const SPEAKER_RATIO = `CASE WHEN c.kind = 'meeting' AND c.is_readable = 1 THEN (
       SELECT CASE WHEN count(*) = count(s.speaker_ratio) THEN sum(s.speaker_ratio) END FROM meeting_speakers s
       WHERE s.meeting_id = c.conversation_id AND ${addressNamed('s.meeting_id', 's.speaker_name')} = p.person_id) END`

@@ -77,11 +77,11 @@ export function addressNamed(meeting: string, name: string): string {
     UNION SELECT nullif(lower(trim(o.owner_email)), '') FROM meetings o WHERE o.id = ${meeting} AND o.owner_name = ${name}))`
 }
 
-/** Speakers whose name belongs to no address. Names that belong to several people are left out. */
+/** Speakers who are matched to no address: their name is that of several people or of no one, or has no address. */
 const SPEAKERS = `SELECT m.id, s.position, coalesce(s.speaker_ratio > 0, 0) AS hasSaid
   FROM json_each(:keys) k CROSS JOIN meetings m ON m.id = k.value AND m.access = 'open'
   CROSS JOIN meeting_speakers s ON s.meeting_id = m.id
-  WHERE typeof(${addressNamed('s.meeting_id', 's.speaker_name')}) <> 'text'`
+  WHERE coalesce(${addressNamed('s.meeting_id', 's.speaker_name')}, '') IN ('', 0)`
 
 /** Speakers have negative numbers in place of the internal numbers of people. */
 const speakerNumber = (position: number): number => -1 - position

@@ -41,7 +41,7 @@ const INTERNAL_TABLES = {
 ) STRICT, WITHOUT ROWID`,
   _conversation_people: `CREATE TABLE \`_conversation_people\` ( /* Who takes part in a conversation. */
 	\`conversation\` INTEGER NOT NULL,
-	\`person\` INTEGER NOT NULL /* Or a negative number, for a speaker whom no name matches. */,
+	\`person\` INTEGER NOT NULL /* Or a negative number, for a speaker who is matched to no address. */,
 	\`role\` INTEGER NOT NULL,
 	\`happened_ms\` INTEGER NOT NULL /* When, in ms since 1970. */,
 	\`is_named\` INTEGER NOT NULL,

@@ -130,8 +130,8 @@ const talkRatioByMonth: Question = {
   name: 'talk-ratio-by-month',
   meaning: `Meetings that a person outside attended, by local month, in the twelve whole months before this one. In a
 meeting the share of a side is that of the speakers who are named like one attendee of that side, or like the
-owner. A speaker whose name no one has, and a partner, is of another side; one who is named like two
-people is left out. Percentages are of all other shares in the meeting, and each meeting counts alike; those
+owner. A speaker whose name no one has, or two people have, and a partner, is of another side.
+Percentages are of all shares in the meeting, and each meeting counts alike; those
 without any share are not in \`with_speakers\`. Ordered by month.`,
   key: ['month'],
   columns: ['month', 'meetings', 'with_speakers', 'ours_percent', 'theirs_percent', 'other_percent'],
@@ -170,8 +170,8 @@ function sidesOf(world: World, meeting: Meeting): Partial<Record<Side | 'other',
   const spoken = meeting.speakers.flatMap(({ name, ratio }) => {
     const addresses = distinct(named.filter(each => each.name === name).map(({ address }) => address))
     const [address] = addresses
-    if (addresses.length > 1 || ratio === null) return []
-    const side = address ? peopleOf(world).sideOf(address) : 'other'
+    if (ratio === null) return []
+    const side = address && addresses.length === 1 ? peopleOf(world).sideOf(address) : 'other'
     return { side: side === 'partner' ? ('other' as const) : side, ratio }
   })
   const all = sum(spoken.map(({ ratio }) => ratio))

@@ -86,13 +86,13 @@ const wasMember = (world: World, address: string): boolean =>
   [...world.members, ...world.formerMembers].some(({ email }) => email?.toLowerCase() === address)
 
 interface Share {
-  /** Null for a speaker whom no name of the meeting matches. */
+  /** Null for a speaker whose name no one of the meeting has, or two people have. */
   address: string | null
   isOurs: boolean
   ratio: number
 }
 
-/** Who spoke how much. A name that two people have is left out. */
+/** Who spoke how much. A name that two people have is that of no known person. */
 function sharesIn(world: World, { ownerName, ownerEmail, attendees, speakers }: Meeting): Share[] {
   const named = [...attendees, { name: ownerName, email: ownerEmail }]
   return distinct(speakers.map(({ name }) => name)).flatMap(name => {
@@ -101,9 +101,9 @@ function sharesIn(world: World, { ownerName, ownerEmail, attendees, speakers }: 
       named.flatMap(each => (each.name === name ? (each.email?.toLowerCase() ?? each) : [])),
     )
     const [address] = people.filter(each => typeof each === 'string')
-    if (people.length > 1 || own.includes(null)) return []
+    if (own.includes(null)) return []
     const ratio = sum(own.map(Number))
-    if (address === undefined) return { address: null, isOurs: false, ratio }
+    if (address === undefined || people.length > 1) return { address: null, isOurs: false, ratio }
     return { address, isOurs: peopleOf(world).sideOf(address) === 'ours', ratio }
   })
 }
