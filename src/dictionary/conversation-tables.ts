@@ -178,22 +178,27 @@ const PEOPLE_RECOUNTS: readonly Recount[] = [
   },
 ]
 
-/** E-mails, with the times of the next later ones of either side in their thread. */
-const LATER_MAILS = `SELECT happened_at, _thread, side, min(iif(side = 'ours', happened_at, NULL)) OVER later AS next_ours,
+/**
+ * E-mails, with the times of the next later ones of either side in their thread, and of the next one of ours that is not
+ * internal.
+ */
+const LATER_MAILS = `SELECT happened_at, _thread, side, is_external, min(iif(side = 'ours', happened_at, NULL)) OVER later AS next_ours,
+    min(iif(side = 'ours' AND is_external IS NOT 0, happened_at, NULL)) OVER later AS next_asking,
     min(iif(side = 'theirs', happened_at, NULL)) OVER later AS next_theirs
   FROM conversations WHERE kind = 'mail' AND side IN ('ours', 'theirs') AND day IS NOT NULL
   WINDOW later AS (PARTITION BY _thread ORDER BY happened_at DESC GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)`
 
 const QUESTIONS_RECOUNTS: readonly Recount[] = [
   {
-    about: 'each e-mail is in one run, which ends with the next e-mail of the other side',
+    about:
+      'each e-mail that is not internal is in one run, which ends with the next e-mail of the other side',
     key: ['last_asked_at', '_thread', 'side'],
     values: ['answered_at'],
     ours: `SELECT l.happened_at, l._thread, l.side, r.happened_at FROM _mail_questions q
       JOIN conversations l ON l._id = q.last_asked LEFT JOIN conversations r ON r._id = q.answered`,
     base: `SELECT happened_at, _thread, side, answered_at FROM (SELECT happened_at, _thread, side,
-        iif(side = 'ours', next_ours, next_theirs) AS next_own, iif(side = 'ours', next_theirs, next_ours) AS answered_at
-        FROM (${LATER_MAILS})) WHERE next_own IS NULL OR answered_at <= next_own`,
+        iif(side = 'ours', next_asking, next_theirs) AS next_own, iif(side = 'ours', next_theirs, next_ours) AS answered_at
+        FROM (${LATER_MAILS}) WHERE is_external IS NOT 0) WHERE next_own IS NULL OR answered_at <= next_own`,
   },
 ]
 
@@ -666,7 +671,7 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       name: 'mail_questions',
       recounts: QUESTIONS_RECOUNTS,
       about:
-        'One run of e-mails of one side that the other has not answered yet, in the e-mails that threads connect. An e-mail of the same instant is no answer. Whoever gets it, an e-mail of the other side is one, such as a forward to a colleague.',
+        'One run of e-mails of one side that the other has not answered yet, in the e-mails that threads connect. An e-mail in which no one of theirs takes part (`conversations.is_external` is 0) is no question. An e-mail of the same instant is no answer. Whoever gets it, an e-mail of the other side is one, such as a forward to a colleague.',
       newestBy: 'asked_at',
     },
     {

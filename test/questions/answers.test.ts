@@ -173,7 +173,7 @@ test('the answers in a thread are of either side, and what waits has no answer',
       id,
       thread: 't',
       at: `2025-03-05T0${hour}:00:00.000Z`,
-      people: [`FROM ${sender}`],
+      people: [`FROM ${sender}`, 'CC c@theirs.example'],
       subject: id,
     })
   workspace.mail({ id: '5', thread: 'other', at: MARCH, people: ['FROM c@theirs.example'] })

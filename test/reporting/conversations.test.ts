@@ -241,7 +241,7 @@ test('a side that changes asks and answers again', async () => {
   const { store, update } = workspace()
   store.put('members', MEMBERS)
   store.put('message_copies', [
-    mail('a', 'jo@theirs.example', 'aiko@own.example'),
+    mail('a', 'jo@theirs.example', 'kim@theirs.example'),
     mail('b', 'aiko@own.example', 'jo@theirs.example', { received_at: '2026-03-03T17:00:00.000Z' }),
   ])
   await update()
@@ -251,6 +251,21 @@ test('a side that changes asks and answers again', async () => {
   expect(store.all('SELECT asked_mail_id, side, answered_mail_id FROM mail_questions')).toEqual([
     { asked_mail_id: '<a>', side: 'ours', answered_mail_id: null },
   ])
+})
+
+test('an e-mail among us waits for no answer, and one that may be to them does', async () => {
+  const { store, update } = workspace()
+  store.put('members', MEMBERS)
+  store.put('message_copies', [
+    mail('a', 'aiko@own.example', 'ben@own.example', { thread_id: 't1' }),
+    mail('b', 'aiko@own.example', 'jo@theirs.example', { thread_id: 't2' }),
+    mail('c', 'aiko@own.example', '', { thread_id: 't3' }),
+  ])
+  await update()
+  expect(store.column('SELECT asked_mail_id FROM mail_questions ORDER BY 1')).toEqual(['<b>', '<c>'])
+  store.put('members', [...MEMBERS, { id: 'm3', name: 'Jo', email: 'jo@theirs.example' }])
+  await update()
+  expect(store.column('SELECT asked_mail_id FROM mail_questions ORDER BY 1')).toEqual(['<c>'])
 })
 
 test.each([

@@ -1,14 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import { mailQuestions, type ThreadMail } from '../../src/store/reporting/mail-questions.ts'
 
-/** E-mails as `side hour`, with `g` for one to a group: `t1 o3 t5g` is theirs at 1, ours at 3, theirs to a group at 5. */
+/**
+ * E-mails as `side hour`, with `g` for one to a group and `i` for an internal one: `t1 o3i t5g` is theirs at 1, ours
+ * among us at 3, theirs to a group at 5.
+ */
 function mailsIn(text: string): ThreadMail[] {
   return text.split(' ').map((mail, id) => {
-    const [, side, hour, group] = /^([ot])(\d+)(g?)$/.exec(mail) ?? []
+    const [, side, hour, kind] = /^([ot])(\d+)([gi]?)$/.exec(mail) ?? []
     const at = Number(hour) * 3_600_000
     return {
       ...{ id, key: mail, at, day: Math.floor(Number(hour) / 24) },
-      ...{ side: side === 'o' ? 'ours' : 'theirs', isGroup: group === 'g' },
+      ...{ side: side === 'o' ? 'ours' : 'theirs', isGroup: kind === 'g', isInternal: kind === 'i' },
     }
   })
 }
@@ -32,6 +35,9 @@ describe('a question', () => {
     ['begins with the first e-mail that is not to a group', 't1g t2 o3', ['o3..o3>', 't2..t2>o3']],
     ['is not counted when it is only to a group', 't1g o3', ['o3..o3>', 't1g..t1g>o3!']],
     ['is answered by an e-mail to a group', 't1 o2g', ['o2g..o2g>!', 't1..t1>o2g']],
+    ['is no internal e-mail', 'o1i t2 o3', ['o3..o3>', 't2..t2>o3']],
+    ['does not end with an internal e-mail', 'o1 o2i t3', ['o1..o1>t3', 't3..t3>']],
+    ['is answered by an internal e-mail', 't1 o2i', ['t1..t1>o2i']],
     ['is read in the order of time', 'o3 t1', ['o3..o3>', 't1..t1>o3']],
   ])('%s', (_, mails, questions) => {
     expect(questionsIn(mails)).toEqual(questions)

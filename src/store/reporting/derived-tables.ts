@@ -56,7 +56,7 @@ const INTERNAL_TABLES = {
 	\`how\` INTEGER NOT NULL,
 	PRIMARY KEY(\`record\`, \`conversation\`)
 ) STRICT, WITHOUT ROWID`,
-  _mail_questions: `CREATE TABLE \`_mail_questions\` ( /* E-mails that ask, with those that answer. */
+  _mail_questions: `CREATE TABLE \`_mail_questions\` ( /* E-mails that ask the other side, with those that answer. */
 	\`asked\` INTEGER PRIMARY KEY NOT NULL,
 	\`last_asked\` INTEGER NOT NULL,
 	\`answered\` INTEGER,

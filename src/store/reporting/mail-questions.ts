@@ -12,6 +12,8 @@ export interface ThreadMail {
   day: number
   side: 'ours' | 'theirs'
   isGroup: boolean
+  /** True when no one of theirs takes part. The e-mail then answers, and asks nothing. */
+  isInternal: boolean
 }
 
 export interface MailQuestion {
@@ -27,7 +29,7 @@ type Run = Pick<MailQuestion, 'asked' | 'lastAsked'>
 
 /**
  * A question is a run of e-mails of one side until the other side answers. It begins with the first e-mail that is not
- * to a group, else with the first e-mail. An e-mail of the same instant is no answer.
+ * to a group, else with the first e-mail. Internal e-mails are in no run. An e-mail of the same instant is no answer.
  * @param replyLimitDays an answer after more local days is not counted
  */
 export function mailQuestions(mails: readonly ThreadMail[], replyLimitDays: number): MailQuestion[] {
@@ -48,6 +50,7 @@ export function mailQuestions(mails: readonly ThreadMail[], replyLimitDays: numb
       }
     }
     for (const mail of together) {
+      if (mail.isInternal) continue
       const run = open[mail.side]
       const begins = run === undefined || (run.asked.isGroup && !mail.isGroup)
       open[mail.side] = { asked: begins ? mail : run.asked, lastAsked: mail }

@@ -12,15 +12,16 @@ interface Mail {
   happenedAt: string | null
   side: Side | null
   isGroup: number | null
+  isExternal: number | null
   thread: number | null
 }
 
 const MAILS = `SELECT c._id AS number, c.conversation_id AS id, c.happened_at AS happenedAt, c.side, c.is_group_email AS isGroup,
-    c._thread AS thread
+    c.is_external AS isExternal, c._thread AS thread
   FROM json_each(:keys) k CROSS JOIN conversations c ON c._id = k.value WHERE c.kind = 'mail'`
 const MATES = `SELECT c._id FROM json_each(:keys) k CROSS JOIN conversations c ON c._thread = k.value`
 
-/** Follows e-mails whose threads, sides or times may have changed. */
+/** Follows e-mails whose threads, sides, times or people may have changed. */
 export function createThreads({ prepare, waiting, time, replyLimitDays }: Deriving) {
   const questions = createDerivedRows(prepare, {
     table: '_mail_questions',
@@ -71,13 +72,14 @@ export function createThreads({ prepare, waiting, time, replyLimitDays }: Derivi
 
 /** Undefined for an e-mail that neither asks nor answers. */
 function threadMail(
-  { number, id, happenedAt, side, isGroup }: Mail,
+  { number, id, happenedAt, side, isGroup, isExternal }: Mail,
   time: Deriving['time'],
 ): ThreadMail | undefined {
   const at = msOf(happenedAt)
   const day = at === undefined ? undefined : time.dayOf(at)
   if (at === undefined || !day || (side !== 'ours' && side !== 'theirs')) return undefined
-  return { id: number, key: id, at, day: day.day_number, side, isGroup: isGroup === 1 }
+  const is = { isGroup: isGroup === 1, isInternal: isExternal === 0 }
+  return { id: number, key: id, at, day: day.day_number, side, ...is }
 }
 
 const THREADS = `SELECT DISTINCT c._id, k.thread_id FROM json_each(:keys) j

@@ -1,5 +1,5 @@
 import { groupedBy } from '../../support/grouped-by.ts'
-import { type Person, senderOf } from './people.ts'
+import { type Person, recipientsOf, senderOf } from './people.ts'
 import type { Mail, World } from './world-rows.ts'
 
 /** A conversation: its e-mails in the order of time, with their senders. */
@@ -43,10 +43,13 @@ export interface Wait {
 }
 
 /**
- * What one side wrote while the other did not answer, but e-mails to groups, and the answer to it. Partners change nothing.
- * An e-mail of the same instant is no answer.
+ * What one side wrote to the other while this did not answer, but e-mails to groups, and the answer to it. Partners change
+ * nothing. An e-mail of the same instant is no answer.
  */
-export function answeredIn(conversation: Conversation): { asked: readonly Sent[]; answer: Sent }[] {
+export function answeredIn(
+  world: World,
+  conversation: Conversation,
+): { asked: readonly Sent[]; answer: Sent }[] {
   const waiting: Record<'ours' | 'outside', Sent[]> = { ours: [], outside: [] }
   return conversation.flatMap(answer => {
     const { side } = answer.sender
@@ -54,7 +57,8 @@ export function answeredIn(conversation: Conversation): { asked: readonly Sent[]
     const other = side === 'ours' ? 'outside' : 'ours'
     const asked = waiting[other].filter(({ mail }) => mail.at < answer.mail.at)
     waiting[other] = waiting[other].filter(each => !asked.includes(each))
-    waiting[side].push(answer)
+    if (side === 'outside' || recipientsOf(world, answer.mail).some(each => each.side === 'outside'))
+      waiting[side].push(answer)
     return asked.length === 0 ? [] : [{ asked: asked.filter(({ mail }) => !mail.isGroup), answer }]
   })
 }

@@ -95,7 +95,7 @@ function answersByMonth(world: World): AnswerRow[] {
   const { settings } = world
   const months = lastMonths(world.today, 12)
   const answers = conversationsOf(world)
-    .flatMap(answeredIn)
+    .flatMap(conversation => answeredIn(world, conversation))
     .flatMap(({ asked: [first], answer }) => {
       const at = first?.mail.at
       const month = dayOf(answer.mail.at, settings).slice(0, 7)
