@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { putTranscript } from '../store/unique-texts.ts'
 import { only, smallWorkspace } from './small-workspace.ts'
 
+const PAGE = readFileSync(new URL('../../drizzle/README.md', import.meta.url), 'utf8')
 const MARCH = '2025-03-05T12:00:00Z'
 
 test('a meeting is listed in the order of the talk, chapters before actions of the same time', async () => {
@@ -157,6 +159,15 @@ test('the story of a deal has each e-mail once, its changes, and no withheld tit
   ])
   expect(await workspace.ask('one-deal', { deal: "'d'" })).toEqual(story)
   expect(only(await workspace.ask('one-deal', { deal: "'other'" }), 'what')).toEqual([{ what: 'first read' }])
+})
+
+test('the first example of the page finds the e-mails of a member whose address is in other letters', () => {
+  const [example = ''] = /^SELECT t\.name AS team, .*?;$/ms.exec(PAGE) ?? []
+  const workspace = smallWorkspace()
+  workspace.members({ id: 'aiko', name: 'Aiko', email: 'Aiko@Our.example' })
+  workspace.store.put('teams', [{ id: 't', name: 'Sales', member_ids: ['aiko'] }])
+  workspace.mail({ id: '1', at: new Date().toISOString(), people: ['FROM aiko@our.example'] })
+  expect(workspace.store.all(example)).toEqual([{ team: 'Sales', mails: 1 }])
 })
 
 test('the answers in a thread are of either side, and what waits has no answer', async () => {
