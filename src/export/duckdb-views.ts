@@ -14,7 +14,8 @@ export const VIEWS_SCRIPT = 'views.sql'
 
 /** Settings of a session in which DuckDB answers as SQLite does. */
 export const LIKE_SQLITE = [
-  '-- Days and months are those of UTC, as in the warehouse.',
+  '-- The day of a timestamp is that of UTC, as in the warehouse. Days in tables for reports are those of',
+  '-- reporting.time_zone.',
   "SET TimeZone = 'UTC';",
   '-- NULL comes first in ascending order, as in SQLite.',
   "SET default_null_order = 'nulls_first_on_asc_last_on_desc';",

@@ -180,6 +180,7 @@ test.concurrent('schema --duckdb attaches the file by its full path', async () =
   expect(stdout).toContain(
     `ATTACH IF NOT EXISTS '${join(cwd, 'parley.db')}' AS parley_file (TYPE sqlite, READ_ONLY);`,
   )
+  expect(stdout).toContain('Days in tables for reports are those of\n-- reporting.time_zone.\nSET TimeZone')
   expect(stdout).toContain('TRY_CAST("start_time" AS TIMESTAMPTZ) AS "start_time"')
   const typed = stdout.split('\n').find(line => line.startsWith('CREATE OR REPLACE VIEW "crm_offer" AS '))
   expect(typed).toContain('TRY_CAST("amount" AS DOUBLE) END AS "amount", "amount_exact"')
