@@ -3,7 +3,8 @@
 -- Parameters:
 --   days   how many days of silence are too many
 --
--- Spoken to: any e-mail or meeting of the contact. A contact of several open deals has a row for each; one who was never
+-- Spoken to: any e-mail or meeting of the contact. Of several contacts with one address only the first by id has them,
+-- and another one those for which the API names it. A contact of several open deals has a row for each; one who was never
 -- spoken to comes last. Deals of which nothing says whether they are open are here too: see outcome.
 WITH parameters AS (SELECT 30 AS days)
 SELECT c.days_silent, c.last_day, c.contact, d.deal, d.stage, d.owner, d.amount, d.currency, d.outcome, c.contact_id,

@@ -340,7 +340,9 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
       side: text(SIDE, 'theirs', { values: SIDES }),
       member_id: member('Member who has the address, or had it (`members.id`).'),
       is_member_now: flag('1 while the member is in the workspace, also under another address.'),
-      contact_id: contact('Contact with the address, else the one that the API named last for it.'),
+      contact_id: contact(
+        'Contact with the address, of several the first by id, else the one that the API named last for it.',
+      ),
       first_seen_day: day('Local day of the first conversation with it, in any role.', NEVER_SEEN),
       last_seen_day: day('Local day of the last conversation with it.', NEVER_SEEN),
     },
@@ -415,7 +417,7 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
         'They never did, or no time is known.',
       ),
       last_two_way_day: day(
-        'Local day of the last meeting of both sides, or of the last e-mail that answers the other side, without group e-mails.',
+        'Local day of the last meeting of both sides, or of the last e-mail that answers the other side, if neither it nor the question is a group e-mail.',
         'There is none, or no time is known.',
       ),
     },
@@ -518,7 +520,8 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
     {
       name: 'record_conversations',
       recounts: PAIRS_RECOUNTS,
-      about: 'One conversation of one CRM record, each pair once.',
+      about:
+        'One conversation of one CRM record, each pair once. A contact whose address another contact has too, with an id before its own, has only the conversations for which the API names it.',
     },
     {
       ...RECORD,

@@ -470,11 +470,12 @@ const factsOf = (
   records: string,
   label: string,
   more: Readonly<Record<string, ColumnLine>>,
+  note = '',
 ): DescribedTable => {
   const facts = reportView(
     {
       name: `${label}_facts`,
-      about: `One live ${label} as in \`${records}\`, with what happened with it. It takes longer than \`${records}\`, so ask it for columns that only it has.`,
+      about: `One live ${label} as in \`${records}\`, with what happened with it. It takes longer than \`${records}\`, so ask it for columns that only it has.${note}`,
       label,
     },
     {
@@ -495,7 +496,7 @@ export const FACT_VIEWS: readonly DescribedTable[] = [
   factsOf('deals', 'deal', {
     slips: column(
       'integer',
-      'How often parley observed that the close date moved later. A date that was removed is none.',
+      'How often parley observed that the close date moved later, also of a closed deal: `deal_changes` has the `outcome` at each time. A date that was removed is none.',
       '2',
       { unit: 'changes' },
     ),
@@ -533,7 +534,12 @@ export const FACT_VIEWS: readonly DescribedTable[] = [
     ),
     is_partner: column('boolean', '1 when a person of the company is a `partner` in `parties`.', '0'),
   }),
-  factsOf('contacts', 'contact', {}),
+  factsOf(
+    'contacts',
+    'contact',
+    {},
+    ' What happened with one of several contacts that have one address: see `record_conversations`.',
+  ),
 ]
 
 export const REPORT_VIEWS: readonly DescribedTable[] = [

@@ -309,6 +309,23 @@ test('a close date that only gets another time of the day has not slipped', asyn
   expect(workspace.store.column('SELECT slips FROM deal_facts')).toEqual([1])
 })
 
+test('a close date that moves later once a deal is closed has slipped, and deal_changes has the outcome of then', async () => {
+  const workspace = workspaceWithDeals(FLAGS)
+  const deal = { id: 'd', name: 'd', stage: 'Talk' }
+  const states = [
+    { close_date: '2025-06-01', is_closed: false },
+    { close_date: '2025-06-01', is_closed: true, is_won: false },
+    { close_date: '2025-07-01', is_closed: true, is_won: false },
+  ]
+  for (const [day, state] of states.entries())
+    workspace.records('deal', [{ ...deal, ...state }], `2025-04-0${day + 1}T00:00:00.000Z`)
+  await workspace.ask('freshness')
+  expect(workspace.store.column('SELECT slips FROM deal_facts')).toEqual([1])
+  expect(
+    workspace.store.all('SELECT outcome_before, outcome FROM deal_changes WHERE days_later > 0'),
+  ).toEqual([{ outcome_before: 'lost', outcome: 'lost' }])
+})
+
 test('questions about deals follow the object that the settings name', async () => {
   const workspace = workspaceWithDeals(FLAGS, 'renewal')
   workspace.records('renewal', [{ id: 'r', name: 'r', stage: 'Talk', is_closed: false }])

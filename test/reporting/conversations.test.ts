@@ -366,6 +366,54 @@ test('a member who is a contact too belongs to the company of the contact, also 
   expect(store.column("SELECT company_id FROM parties WHERE party_id = 'm2'")).toEqual(['c2'])
 })
 
+test('of two contacts with one address, the second by id has only the conversations for which the API names it', async () => {
+  const { store, update } = workspace()
+  const fields = ['name', 'email'].map(name => ({ name, label: name, type: 'TEXT', is_active: true }))
+  store.put('crm_objects', [{ name: 'contact', label: 'contact', fields, is_custom: false }], {
+    requested: 'contact',
+  })
+  const contacts = ['k1', 'k2'].map(id => ({
+    ...{ id, object: 'contact', visibility: 'workspace' },
+    fields: { name: id, email: 'jo@theirs.example' },
+  }))
+  store.put('crm_records', contacts, { requested: 'contact' })
+  store.put('members', MEMBERS)
+  const named = [
+    { role: 'FROM', handle: 'jo@theirs.example', contact_id: 'k2' },
+    { role: 'TO', handle: 'aiko@own.example' },
+  ]
+  store.put('message_copies', [
+    mail('a', 'jo@theirs.example', 'aiko@own.example'),
+    mail('b', 'jo@theirs.example', 'aiko@own.example', { participants: named }),
+  ])
+  await update()
+  expect(store.all('SELECT contact_id, mails FROM contact_facts ORDER BY 1')).toEqual([
+    { contact_id: 'k1', mails: 2 },
+    { contact_id: 'k2', mails: 1 },
+  ])
+})
+
+test.each([
+  ['two people', false, false, '2026-03-03'],
+  ['a group', true, false, null],
+  ['two people by a group e-mail', false, true, null],
+])('whether an answer to an e-mail to %s is of both sides', async (_, asked, answer, lastDay) => {
+  const { store, update } = workspace()
+  store.put('members', MEMBERS)
+  store.put('message_copies', [
+    mail('a', 'aiko@own.example', 'jo@theirs.example', { is_group_email: asked }),
+    mail('b', 'jo@theirs.example', 'aiko@own.example', {
+      received_at: '2026-03-03T17:00:00.000Z',
+      is_group_email: answer,
+    }),
+  ])
+  const activity = { id: '1', source_type: 'MESSAGE', source_id: 'b', occurred_at: AT }
+  const links = [{ context_type: 'deal', context_id: 'd', origin: 'DIRECT' }]
+  store.put('activities', [{ ...activity, links }])
+  await update()
+  expect(store.column('SELECT last_two_way_day FROM record_activity')).toEqual([lastDay])
+})
+
 test('an answer of a playbook is a number where it is one alone', async () => {
   const { store, update } = workspace()
   const answers = [
