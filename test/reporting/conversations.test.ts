@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
+import { dataFindings } from '../../src/doctor/data.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { putOwn } from '../store/unique-texts.ts'
 import { forgetDerived } from '../support/derived-content.ts'
@@ -266,6 +267,36 @@ test('an e-mail among us waits for no answer, and one that may be to them does',
   store.put('members', [...MEMBERS, { id: 'm3', name: 'Jo', email: 'jo@theirs.example' }])
   await update()
   expect(store.column('SELECT asked_mail_id FROM mail_questions ORDER BY 1')).toEqual(['<c>'])
+})
+
+test('doctor counts the questions of a thread with e-mails among us as they are derived', async () => {
+  const { store, update } = workspace()
+  store.put('members', MEMBERS)
+  const [ours, colleague, theirs] = ['aiko@own.example', 'ben@own.example', 'jo@theirs.example'] as const
+  const sent = [
+    [ours, theirs],
+    [ours, colleague],
+    [theirs, ours],
+    [ours, colleague],
+    [theirs, ours],
+    [ours, theirs],
+    [ours, colleague],
+  ] as const
+  store.put(
+    'message_copies',
+    sent.map(([from, to], hour) =>
+      mail(`${hour}`, from, to, { received_at: `2026-03-03T0${hour}:00:00.000Z` }),
+    ),
+  )
+  await update()
+  expect(store.all('SELECT asked_mail_id, answered_mail_id FROM mail_questions ORDER BY 1')).toEqual([
+    { asked_mail_id: '<0>', answered_mail_id: '<2>' },
+    { asked_mail_id: '<2>', answered_mail_id: '<3>' },
+    { asked_mail_id: '<4>', answered_mail_id: '<5>' },
+    { asked_mail_id: '<5>', answered_mail_id: null },
+  ])
+  const found = [...dataFindings({ db: store.db, isWritten: false })]
+  expect(found.filter(({ data }) => data?.table === 'mail_questions')).toEqual([])
 })
 
 test.each([
