@@ -562,12 +562,12 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       is_group_email: AS_IN_CONVERSATIONS,
       is_readable: AS_IN_CONVERSATIONS,
       wrote_or_spoke: flag(
-        '1 for who wrote the e-mail or spoke in the meeting. Being invited is no evidence of having been there, and neither is the name of a speaker that several people have.',
+        '1 for who wrote the e-mail or spoke in the meeting. A speaker without a share of the talking time counts, one with a share of 0 does not. Being invited is no evidence of having been there, and neither is the name of a speaker that several people have.',
       ),
       speaker_ratio: column('real', 'Share of the talking time in the meeting.', '0.6', {
         unit: 'not stated',
         nullMeaning:
-          'It is an e-mail, the meeting is withheld, or no speaker has the name, or another person has it too.',
+          'It is an e-mail, the meeting is withheld, no speaker has the name, another person has it too, or the API gives no share.',
       }),
     },
   ),

@@ -78,7 +78,7 @@ const meeting = fc.record({
     }),
     { maxLength: 3 },
   ),
-  speakers: fc.array(fc.record({ speaker_name: name, speaker_ratio: fc.constantFrom(0, 0.5) }), {
+  speakers: fc.array(fc.record({ speaker_name: name, speaker_ratio: fc.constantFrom(0, 0.5, null) }), {
     maxLength: 2,
   }),
   related_objects: fc.array(fc.record({ object_type: fc.constant('deal'), object_id: record }), {

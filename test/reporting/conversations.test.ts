@@ -178,6 +178,29 @@ test('the share of a speaker whose name two people have is that of no known side
   ])
 })
 
+test('a speaker without a share has spoken, and one with a share of 0 has not', async () => {
+  const { store, update } = workspace()
+  putMeeting(store, 'm', 'open', {
+    meeting_owner: { name: 'Aiko', email: 'aiko@own.example' },
+    attendees: [{ attendee_user_name: 'Jo', attendee_user_email: 'jo@a.example' }],
+    speakers: [
+      { speaker_name: 'Aiko', speaker_ratio: null },
+      { speaker_name: 'Jo', speaker_ratio: 0 },
+      { speaker_name: 'Room 1', speaker_ratio: null },
+      { speaker_name: 'Room 2', speaker_ratio: 0 },
+    ],
+  })
+  await update()
+  expect(store.all('SELECT name, wrote_or_spoke, speaker_ratio FROM conversation_people ORDER BY 1')).toEqual(
+    [
+      { name: 'Aiko', wrote_or_spoke: 1, speaker_ratio: null },
+      { name: 'Jo', wrote_or_spoke: 0, speaker_ratio: 0 },
+      { name: 'Room 1', wrote_or_spoke: 1, speaker_ratio: null },
+      { name: 'Room 2', wrote_or_spoke: 0, speaker_ratio: 0 },
+    ],
+  )
+})
+
 test('a meeting that is withheld later shows no share of the talking time', async () => {
   const { store, update } = workspace()
   putMeeting(store, 'm', 'open', {

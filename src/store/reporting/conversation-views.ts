@@ -72,7 +72,7 @@ LEFT JOIN people h ON h.person_id = a.person_id LEFT JOIN parties t ON t.party_i
 SELECT c.kind, c.conversation_id, c.day, p.person_id, p.party_id, CAST(coalesce(p.name, s.speaker_name) AS TEXT) AS name,
   CAST(coalesce(p.side, 'unknown') AS TEXT) AS side, p.member_id, p.contact_id, t.company_id, ${ROLE_NAME} AS role, c.is_external,
   c.is_group_email, c.is_readable,
-  CAST(CASE WHEN x.person > 0 THEN x.has_said ELSE s.speaker_ratio > 0 END AS INTEGER) AS wrote_or_spoke,
+  CAST(x.has_said AS INTEGER) AS wrote_or_spoke,
   CAST(CASE WHEN x.person > 0 THEN ${SPEAKER_RATIO} ELSE s.speaker_ratio END AS REAL) AS speaker_ratio
 FROM _conversation_people x JOIN conversations c ON c._id = x.conversation LEFT JOIN people p ON p._id = x.person
 LEFT JOIN parties t ON t.party_id = p.party_id

@@ -52,6 +52,10 @@ const MAIL_PEOPLE = `SELECT p.header_message_id AS id, ${MAIL_ROLE} AS role, low
     trim(coalesce(p.display_name, '')) <> '' AS isNamed, NULL AS isInternal, p.role = 'FROM' AS hasSaid,
     nullif(p.contact_id, '') AS contact
   FROM json_each(:keys) k CROSS JOIN message_participants p ON p.header_message_id = k.value`
+
+/** SQL for whether the speaker `s` has spoken. A speaker without a share has: only the share is not known. */
+const HAS_SPOKEN = '(s.speaker_ratio IS NULL OR s.speaker_ratio > 0)'
+
 /** A meeting without a time, such as one withheld from the first read on, gets the time of its activity. */
 const MEETINGS = `SELECT m.id, coalesce(m.start_time, (SELECT min(a.occurred_at) FROM activities a
       WHERE a.source_id = m.id AND a.source_type = 'MEETING' AND a._deleted_at IS NULL)) AS happenedAt, CASE WHEN m.access IS NOT 'withheld' THEN nullif(m.title, '') END AS title, 0 AS isGroup,
@@ -78,7 +82,7 @@ export function addressNamed(meeting: string, name: string): string {
 }
 
 /** Speakers who are matched to no address: their name is that of several people or of no one, or has no address. */
-const SPEAKERS = `SELECT m.id, s.position, coalesce(s.speaker_ratio > 0, 0) AS hasSaid
+const SPEAKERS = `SELECT m.id, s.position, ${HAS_SPOKEN} AS hasSaid
   FROM json_each(:keys) k CROSS JOIN meetings m ON m.id = k.value AND m.access = 'open'
   CROSS JOIN meeting_speakers s ON s.meeting_id = m.id
   WHERE coalesce(${addressNamed('s.meeting_id', 's.speaker_name')}, '') IN ('', 0)`
@@ -91,7 +95,7 @@ export const positionOf = (column: string): string => `-1 - ${column}`
 
 /** SQL for whether the person has spoken: 0 where a speaker's name is that of several people. */
 function hasSpoken(meeting: string, name: string): string {
-  return `EXISTS (SELECT 1 FROM meeting_speakers s WHERE s.meeting_id = ${meeting} AND s.speaker_name = ${name} AND s.speaker_ratio > 0
+  return `EXISTS (SELECT 1 FROM meeting_speakers s WHERE s.meeting_id = ${meeting} AND s.speaker_name = ${name} AND ${HAS_SPOKEN}
     AND ${addressNamed(meeting, name)} IS NOT '')`
 }
 

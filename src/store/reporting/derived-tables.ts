@@ -46,7 +46,7 @@ const INTERNAL_TABLES = {
 	\`happened_ms\` INTEGER NOT NULL /* When, in ms since 1970. */,
 	\`is_named\` INTEGER NOT NULL,
 	\`is_internal\` INTEGER /* What a meeting says. */,
-	\`has_said\` INTEGER NOT NULL /* 1 for who wrote or spoke. */,
+	\`has_said\` INTEGER NOT NULL /* 1 for who wrote or spoke, if only for an unknown share of the time. */,
 	\`contact\` INTEGER /* The contact that the API names. */,
 	PRIMARY KEY(\`conversation\`, \`person\`, \`role\`)
 ) STRICT, WITHOUT ROWID`,
