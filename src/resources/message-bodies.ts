@@ -3,7 +3,7 @@ import { resource } from '../declare/resource.ts'
 export const messageBodiesResource = resource({
   name: 'message_bodies',
   about:
-    'The text of each e-mail; its copies are read in canonical order until one has a text, and all copies of other senders',
+    'The text of each e-mail; its copies are read in canonical order until one has a text, past those whose read fails, and all copies of other senders',
   area: 'mail',
   parents: ['messages'],
   readAgainWith: 'messages',

@@ -197,6 +197,71 @@ describe('a failing single read', () => {
     expect(await afterHours(0.1)).toBe(before + 2)
   })
 
+  const COPIES = [1, 2, 3].map(number =>
+    message(number, { header_message_id: '<one>', received_at: minutesBack(10 - number) }),
+  )
+
+  /** An e-mail with three copies. The text of a copy is its id, and the read of a bad copy answers as given. */
+  async function startCopies(atEnd: AtEnd, bad: ReadonlyMap<string, ScriptedAnswer>) {
+    const api = await startScriptedApi(atEnd)
+    api.on('/v2/messages', () => v2Page(COPIES.toReversed()))
+    api.on(
+      '/v2/messages/{id}',
+      ({ params: [id = ''] }) =>
+        bad.get(id) ?? { body: { ...COPIES.find(copy => copy.id === id), text: `of ${id}` } },
+    )
+    const trial = await startTrial(api)
+    return {
+      ...{ api, trial },
+      asked: () => COPIES.map(({ id }) => timesAsked(api, '/v2/messages/{id}', id)),
+      texts: () => trial.all('SELECT text, text_state FROM messages'),
+    }
+  }
+  const BODIES = ['messages', 'message_bodies'] as const
+  const WAITING = "SELECT key FROM sync_tasks WHERE feed = 'message_bodies.read'"
+  const withText = (number: number) => [{ text: `of ${uuid(number)}`, text_state: 'present' }]
+
+  test.concurrent.for<[what: string, answer: ScriptedAnswer]>([
+    ['refused with 403', refused(403)],
+    ['failing with 500', refused(500)],
+    ['of another form', { body: { ...COPIES[0], text: 7 } }],
+    ['without an id', { body: { ...COPIES[0], id: null, text: 'lost' } }],
+  ])(
+    'an e-mail has the text of its next copy while the read of the first one is %s',
+    async ([, answer], context) => {
+      const bad = new Map([[uuid(1), answer]])
+      const { trial, asked, texts } = await startCopies(context.onTestFinished, bad)
+      await trial.run(BODIES)
+      expect(texts()).toEqual(withText(2))
+      expect(trial.column(WAITING)).toEqual([uuid(1)])
+      const [tries = 0, ...others] = asked()
+      expect(others).toEqual([1, 0])
+      bad.clear()
+      trial.passTime(25 * HOUR)
+      expect(outcomeOf(await trial.run(BODIES), 'message_bodies')).toBe('complete')
+      expect(texts()).toEqual(withText(1))
+      expect(asked()).toEqual([tries + 1, 1, 0])
+    },
+  )
+
+  test.concurrent('a failing copy is read no more once an earlier copy has the text', async context => {
+    const bad = new Map([1, 2].map(number => [uuid(number), refused(403)]))
+    const { api, trial, asked, texts } = await startCopies(context.onTestFinished, bad)
+    const timed = await startTimed(api, trial, BODIES)
+    await timed.drain()
+    expect(texts()).toEqual(withText(3))
+    expect(asked()).toEqual([1, 1, 1])
+    expect(stateOf(trial, 'message_bodies')).toBe('failing')
+    bad.delete(uuid(1))
+    timed.moveClock(HOUR)
+    await timed.drain()
+    expect(texts()).toEqual(withText(1))
+    timed.moveClock(30 * 24 * HOUR)
+    await timed.drain()
+    expect(asked()).toEqual([2, 2, 1])
+    expect(trial.column(WAITING)).toEqual([])
+  })
+
   test.concurrent('a failing read of a backfill delays no other, and the next run retries it', async context => {
     const api = await startScriptedApi(context.onTestFinished)
     let isBad = true

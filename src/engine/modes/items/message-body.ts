@@ -16,7 +16,7 @@ import { askLaggingAgain } from '../lagging-answers.ts'
 import { dropIfGone, type ItemHandler, type ItemWork, readAgain, recordOf, rowOf } from './item-handler.ts'
 
 /** The answer is a copy of a message with its text. The text is stored in the merged message. */
-export const bodyAnswer: ItemHandler = { answer: storeBody, absent: bodyAbsent }
+export const bodyAnswer: ItemHandler = { answer: storeBody, absent: bodyAbsent, failed: bodyFailed }
 
 function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
   const { resource, feed, task } = work
@@ -24,6 +24,7 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
   const parsed = context.parsing.parser(feed.table)(recordOf(work, value), report)
   if (!parsed) {
     readAgain(context, work, DAY_MS)
+    bodyFailed(context, work)
     return
   }
   const { text } = parsed.feedFields
@@ -41,6 +42,7 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
   if (!fits) {
     report.reject(feed.table, value, 'text is neither text nor null')
     readAgain(context, work, DAY_MS)
+    bodyFailed(context, work)
     return
   }
   const wasRead = context.store.merge.textState(task.key) === 'present'
@@ -56,6 +58,11 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
   if (!given) bodyAgain(context, work, false)
   else if (wasRead && mayLag(feed, entry)) askLaggingAgain(context, resource, task, { waiting: true })
   else context.store.tasks.remove(task)
+}
+
+/** Another copy of the e-mail may have the text. This one is read again too. */
+function bodyFailed(context: EngineContext, { task }: ItemWork): void {
+  context.store.merge.textFailed(task.key, context.now())
 }
 
 /**

@@ -108,6 +108,11 @@ export function createMessageMerge(prepare: Prepare, purgeQueue: Pick<PurgeQueue
       const isReplaced = result.state !== 'present'
       return refreshOne({ key: copy.group, isReplaced }, now, false) || isChanged
     },
+    /** Plans again which copies of an e-mail are read, after the read of this copy has ended without a usable text. */
+    textFailed(copyId: string, now: string) {
+      const copy = texts.find(copyId)
+      if (copy) refreshOne({ key: copy.group, isReplaced: false }, now, false)
+    },
     /** `text_state` of a copy; undefined when the copy is not stored. */
     textState: (copyId: string) => texts.find(copyId)?.text_state,
     /** Makes the text of a copy due again, because the copy was stored again after its deletion. */

@@ -1,3 +1,4 @@
+import { ITEM_FEEDS } from '../../../catalog/feeds.ts'
 import type { SourceRow } from '../../../declare/resource.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 
@@ -14,6 +15,9 @@ type StoredCopy = Pick<MessageCopy, '_id' | 'text_state'> & { group: string }
 
 export type TextResult = { state: 'present'; text: string } | { state: 'empty' | 'gone' }
 
+/** The feed that reads the texts. */
+const FEED = ITEM_FEEDS.find(({ feed }) => feed.stores === 'body')?.id
+
 interface MergedText {
   /** `_id` of the copy that has the text; null while no text is known. */
   from: number | null
@@ -22,9 +26,11 @@ interface MergedText {
   text?: string
 }
 
-export interface CopyText extends Pick<MessageCopy, '_id' | 'text_state' | 'has_text'> {
+export interface CopyText extends Pick<MessageCopy, '_id' | 'id' | 'text_state' | 'has_text'> {
   /** Undefined when the API names no sender. */
   sender: string | undefined
+  /** Whether a read of this copy has ended, failed or given an answer without a usable text. */
+  isTried: boolean
 }
 
 interface TextPlan {
@@ -38,15 +44,20 @@ interface TextPlan {
   apart: ReadonlySet<number>
 }
 
-/** Plans which copies are read next. Pure. @param copies the live copies of an e-mail, in canonical order */
+/**
+ * Plans which copies are read next: the first one that is unread, and with one that was tried in vain also the copy
+ * after it. Pure. @param copies the live copies of an e-mail, in canonical order
+ */
 export function planTexts(copies: readonly CopyText[], from: number | null): TextPlan {
   const isApart = apartTest(copies)
   const [apart, read] = [copies.filter(isApart), copies.filter(copy => !isApart(copy))]
   const isKept = (copy: CopyText) =>
     copy.text_state === 'present' && (copy._id === from || copy.has_text === 1)
   const source = read.findIndex(isKept)
-  const next = (source < 0 ? read : read.slice(0, source)).find(isUnread)
-  const unread = [...(next ? [next] : []), ...apart.filter(copy => isUnread(copy) && !isKept(copy))]
+  const before = (source < 0 ? read : read.slice(0, source)).filter(isUnread)
+  const untried = before.findIndex(({ isTried }) => !isTried)
+  const next = untried < 0 ? before : before.slice(0, untried + 1)
+  const unread = [...next, ...apart.filter(copy => isUnread(copy) && !isKept(copy))]
   return {
     from: read[source]?._id ?? null,
     due: idsOf(unread),
@@ -67,8 +78,9 @@ function apartTest(copies: readonly CopyText[]): (copy: CopyText) => boolean {
 
 /**
  * The texts of an e-mail. The first copy that names a sender gives the sender of the e-mail. The copies that name no
- * other sender are read in canonical order until one has a text, which becomes the text of the e-mail. Every copy that
- * names another sender is read too, and its text stays in its own row: different senders may use the same Message-ID.
+ * other sender are read in canonical order until one has a text, which becomes the text of the e-mail. A copy whose read
+ * fails is read again until it is answered, and does not hold up the next copy. Every copy that names another sender is
+ * read too, and its text stays in its own row: different senders may use the same Message-ID.
  */
 export function createMessageTexts(prepare: Prepare, liveCopies: (key: string) => MessageCopy[]) {
   const find = prepare<StoredCopy>(
@@ -98,13 +110,24 @@ export function createMessageTexts(prepare: Prepare, liveCopies: (key: string) =
     `UPDATE message_copies SET text_state = 'pending', _text_due = 1 WHERE id = ? AND text_state <> 'pending'`,
   )
   const sendersOf = createSenders(prepare)
+  const triedOf = prepare<string>(
+    `SELECT c.id FROM message_copies c CROSS JOIN sync_tasks s ON s.feed = @feed AND s.scope = '' AND s.key = c.id
+     WHERE c.mail_id = @group AND s.round > 0`,
+  ).pluck()
+  const endFailed = prepare(
+    `DELETE FROM sync_tasks WHERE feed = @feed AND scope = '' AND key = @key AND failures > 0 AND NOT EXISTS (
+       SELECT 1 FROM sync_rejects r WHERE r._feed = @feed AND r._scope = @key AND r.resolved_at IS NULL)`,
+  )
   const withSenders = (group: string, copies: readonly MessageCopy[]): CopyText[] => {
     const senders = copies.length > 1 ? sendersOf(group) : undefined
+    const tried = new Set(copies.length > 1 ? triedOf.all({ feed: FEED, group }) : [])
     return copies.map(({ _id, id, text_state, has_text }) => ({
       _id,
+      id,
       text_state,
       has_text,
       sender: senders?.get(id),
+      isTried: tried.has(id),
     }))
   }
 
@@ -127,12 +150,17 @@ export function createMessageTexts(prepare: Prepare, liveCopies: (key: string) =
       return isNewState || isNewText
     },
     /**
-     * Plans which copies are read next, and sets `_text_due` of those copies only. Returns the source and the state of
-     * the merged text, and the text itself when a copy's row has held it so far. Call it before the merged row is
-     * written.
+     * Plans which copies are read next, and sets `_text_due` of those copies only. Failed reads of other copies end, since
+     * their texts are not needed. Returns the source and the state of the merged text, and the text itself when a copy's
+     * row has held it so far. Call it before the merged row is written.
      */
     plan(key: string, live: readonly MessageCopy[], from: number | null): MergedText {
-      const plan = planTexts(withSenders(key, live), from)
+      const copies = withSenders(key, live)
+      const plan = planTexts(copies, from)
+      const needless = copies.filter(
+        ({ _id, isTried, text_state }) => isTried && text_state === 'pending' && !plan.due.has(_id),
+      )
+      for (const { id } of needless) endFailed.run({ feed: FEED, key: id })
       let text: string | undefined
       // The copy that the text came from is deleted: its row gets the text back, and keeps it until the row is purged.
       if (from !== null && !live.some(({ _id }) => _id === from)) takeText.run(key, from, 1)
