@@ -162,6 +162,24 @@ describe('an object without records', () => {
     expect(trial.column("SELECT count(*) FROM crm_records WHERE object = 'company'")).toEqual([1])
   })
 
+  test('an object that the key may never read is refused, and has lost nothing', async () => {
+    const world = await startCrm({ deal: { 1: record() }, company: {} })
+    const reason = (trial: Trial) =>
+      trial.column("SELECT reason FROM sync_status WHERE resource = 'crm_records'")[0]
+    world.instead['company'] = () => refused(403)
+    const trial = await startTrial(world.api)
+    for (let runs = 0; runs < 2; runs += 1) {
+      expect(outcomeOf(await trial.run(RESOURCES), 'crm_records')).toBe('failed')
+      expect(trial.column('SELECT object FROM crm_records')).toEqual(['deal'])
+      expect(reason(trial)).toContain('company/records: The API refused the request with 403')
+    }
+    delete world.instead['company']
+    expect(outcomeOf(await trial.run(RESOURCES), 'crm_records')).toBe('complete')
+    world.instead['company'] = () => refused(403)
+    await trial.run(RESOURCES)
+    expect(reason(trial)).toContain('company/records: The API answers 403 for data that it returned before')
+  })
+
   test('an object that is not offered keeps no failure from an earlier request', async () => {
     const world = await startCrm({ deal: { 1: record() } })
     const { trial, timed, run } = await watch(world)

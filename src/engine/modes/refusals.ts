@@ -28,7 +28,7 @@ export function wrongIdentityError(): RetryError {
 }
 
 /**
- * Handles the refusal of a list or document. If the list was read before, a 403 or 404 is a fault, declared or not: the
+ * Handles the refusal of a list, of one scope of it, or of a document. If this was read before, a 403 or 404 is a fault, declared or not: the
  * key has lost a permission, or the API fails. Any other refusal makes the feed unavailable if its status is declared
  * so, and is a fault if not.
  */
@@ -37,8 +37,9 @@ export function handleRefusal(
   list: DeclaredFeed<ListFeed>,
   status: number,
   message: string,
+  { scope }: { scope?: string } = {},
 ): void {
-  const wasRead = context.store.segments.of(list.id).some(({ listedAt }) => listedAt !== null)
+  const wasRead = context.store.segments.of(list.id, scope).some(({ listedAt }) => listedAt !== null)
   if (wasRead && status in REMEDIES) throw accessLostError(status, message)
   if (list.feed.expected?.[status] !== 'unavailable') throw refusalError(status, message)
   markUnavailable(context, list, `The API answers ${status}: ${message}`)

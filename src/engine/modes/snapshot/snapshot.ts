@@ -137,7 +137,7 @@ function askPage(
       const of = { list: id, feed, scope }
       if (meaning === 'absent') handleAbsent(context, pass, refusal, of)
       else if (feed.scope && meaning === 'unavailable') handleUnavailable(context, pass, refusal, of)
-      else handleRefusal(context, reads, status, message)
+      else handleRefusal(context, reads, status, message, { scope })
     },
     failed(error) {
       // A scope that has failed before says nothing about the list.
