@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { recordOutcome } from '../../src/engine/run/round-end.ts'
 import { refused, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
-import { startTrial, stateOf, type Trial, uuid } from './trial-backfill.ts'
+import { message, minutesBack, startTrial, stateOf, type Trial, uuid } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
 
 const MINUTE = 60_000
@@ -264,6 +264,28 @@ test('the results of a meeting that a webhook has named are forgotten with the m
   timed.passTime(DAY)
   await daysAsked(40)
   expect(trial.column('SELECT feed FROM sync_tasks')).toEqual([])
+})
+
+test('an e-mail that is stored because an activity names it counts as one that appeared late, once', async () => {
+  const api = await startScriptedApi()
+  let isThere = false
+  const named = { id: uuid(2), source_type: 'MESSAGE', source_id: uuid(1), occurred_at: minutesBack(1) }
+  api.on('/v2/activities', () => v2Page(isThere ? [named] : []))
+  api.on('/v2/messages', ({ query: { ids } }) => v2Page(ids === undefined ? [] : [message(1)]))
+  const trial = await startTrial(api)
+  const timed = await startTimed(api, trial, ['activities', 'messages'])
+  await timed.drain()
+  isThere = true
+  for (let day = 0; day < 3; day += 1) {
+    timed.passTime(DAY)
+    await trial.store.transaction(() => timed.readAgain('activities'))
+    await timed.drain()
+  }
+  expect(trial.column('SELECT id FROM live_message_copies')).toEqual([uuid(1)])
+  expect(trial.all('SELECT resource, rows FROM sync_arrivals')).toEqual([
+    { resource: 'activities', rows: 1 },
+    { resource: 'messages', rows: 1 },
+  ])
 })
 
 test('an e-mail that only an activity names is requested ever more rarely, until the activity is deleted', async () => {

@@ -8,6 +8,7 @@ import type { EngineContext } from '../../context/context.ts'
 import { MONTH_MS } from '../../context/intervals.ts'
 import type { Source } from '../../context/job.ts'
 import { byRange, createPlanInBatches } from '../../scheduler/batch-plan.ts'
+import { noteArrivals } from '../arrivals.ts'
 import { isAskable } from './key-requests.ts'
 import { createKeySource } from './key-source.ts'
 
@@ -17,9 +18,10 @@ import { createKeySource } from './key-source.ts'
  */
 export function createLookup(
   context: EngineContext,
-  { resource, id, feed }: DeclaredFeed<TimelineFeed>,
+  list: DeclaredFeed<TimelineFeed>,
   isListed: () => boolean,
 ): Source | undefined {
+  const { resource, id, feed } = list
   const { evidence, lookup } = feed
   if (evidence.by !== 'ids' || !lookup) return undefined
   const where = { resource, id: `${id}.lookup` }
@@ -46,7 +48,10 @@ export function createLookup(
     isReady: plan.isReady,
     // Rows older than `sync.since` are not stored here. The list brings them when the bound is lifted.
     isWanted: ({ cells }) => since === null || String(cells[timeIndex] ?? since) >= since,
-    found: readLater,
+    found(task, entry) {
+      if (entry) noteArrivals(context, list, [entry])
+      readLater(task)
+    },
     missing: readLater,
   })
   return { ...source, replan: plan.invalidate }

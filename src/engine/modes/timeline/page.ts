@@ -4,7 +4,6 @@ import { columnAt, keyAt } from '../../../catalog/catalog.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { Cell, ParsedItem } from '../../../declare/parsed-item.ts'
 import type { TimelineFeed } from '../../../declare/resource.ts'
-import type { StoredItem } from '../../../store/rows/write-items.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import { MONTH_MS } from '../../context/intervals.ts'
@@ -15,6 +14,7 @@ import { isHead } from '../../due/segment-conditions.ts'
 import { wantSegment } from '../../due/wants.ts'
 import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
 import { continuePass, type ListPage, requireParsed, segmentAfterPage } from '../apply-page.ts'
+import { noteArrivals } from '../arrivals.ts'
 import { isAskable } from '../keys/key-requests.ts'
 import { isNarrowest, limitAfter } from '../narrowing.ts'
 import type { PageGuard } from '../page-guard.ts'
@@ -46,7 +46,7 @@ export function applyTimelinePage(context: EngineContext, work: TimelineWork, re
   requireParsed(page, items)
   const options = { ticket: reply.ticket, now: context.now() }
   const stored = storeRows(context, resource, feed.table, items, options)
-  if (segment.listedAt !== null) noteArrivals(context, work, stored)
+  if (segment.listedAt !== null) noteArrivals(context, work.list, stored)
   noteUndated(context, work.list, items)
   writeFollowUps(context, feed.table, stored, feed.followUps)
   const edge = passEdge(work, read, items)
@@ -110,20 +110,6 @@ function enlargePages(
     query,
     attempts: query === null ? 0 : reached.attempts,
   })
-}
-
-/** A new row in a span that was listed before shows how late rows may appear after their event time. */
-function noteArrivals(
-  { store, server }: EngineContext,
-  { list: { resource, feed } }: TimelineWork,
-  stored: readonly StoredItem[],
-): void {
-  const timeIndex = columnAt(feed.table, feed.time)
-  for (const { item, written } of stored) {
-    const time = item.cells[timeIndex]
-    if (written.status !== 'inserted' || typeof time !== 'string') continue
-    store.arrivals.note(resource, server.now() - Date.parse(time))
-  }
 }
 
 function endTimelinePass(
