@@ -2,8 +2,8 @@ import type { ResourceName } from './resource-names.ts'
 import type { Table } from './table.ts'
 
 /**
- * Declares resources: types and data, no I/O. A resource has tables (`table.ts`) and feeds. A feed is one way of reading the
- * resource: a sync mode, its endpoint, its paging, and the error statuses that are expected answers.
+ * Declares resources: types and data, no I/O. A resource has tables (`table.ts`) and feeds. A feed is one way of
+ * reading the resource: a sync mode, its endpoint, its paging, and the error statuses that are expected answers.
  */
 
 /**

@@ -196,7 +196,10 @@ export const SEARCH_TABLES: Readonly<Record<string, string>> = {
   search_indices: 'How far each full-text index is built.',
 }
 
-/** SQLite's tables, typed CRM tables that are being filled or emptied, the full-text indices, and tables behind those for reports. */
+/**
+ * SQLite's tables, typed CRM tables that are being filled or emptied, the full-text indices, and tables behind those
+ * for reports.
+ */
 const INTERNAL_NAMES = /^(sqlite_|sync_crm_|search_|_)/
 
 /** Whether the dictionary leaves the table out. */

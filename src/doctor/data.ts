@@ -57,7 +57,10 @@ function describedTables(db: Sqlite): readonly DescribedTable[] {
   return hasTyped ? [...DICTIONARY, ...readCrmTables(sql => db.prepare(sql))] : DICTIONARY
 }
 
-/** Whether the tables for reports are not yet computed from what was read last, for example since a backfill was stopped. */
+/**
+ * Whether the tables for reports are not yet computed from what was read last, for example since a backfill was
+ * stopped.
+ */
 function isBehind(db: Sqlite): boolean {
   const { conversations } = reportTablesIn(db)
   return conversations && (readMeta(db, META.reportRules) === undefined || waitingKeys(db) > 0)

@@ -2,7 +2,8 @@ import type { ExitStatus } from '../base/errors.ts'
 import type { StatusMeanings } from '../declare/resource.ts'
 
 /**
- * The result of a check. The checks are in machine.ts, data.ts, api.ts, publishing.ts and commands/doctor.ts. The marks besides `ok`:
+ * The result of a check. The checks are in machine.ts, data.ts, api.ts, publishing.ts and commands/doctor.ts. The marks
+ * besides `ok`:
  * - `note`: for information;
  * - `warning`: a backfill would run, but something should be changed;
  * - `wrong`: a backfill would fail, or a setting fits nothing in the CRM.

@@ -12,7 +12,10 @@ export function rowQueries({ columns, rows }: ExportTable) {
     .map(column => `t.${quote(column)}`)
     .join(', ')
   return {
-    /** Two parameters: the start of the range, and the exclusive end, both as text. Undefined where the table has no time. */
+    /**
+     * Two parameters: the start of the range, and the exclusive end, both as text. Undefined where the table has no
+     * time.
+     */
     withTime:
       time &&
       `SELECT ${cells}, substr(${time.sql}, 1, 7) FROM ${from}

@@ -54,7 +54,10 @@ export function completenessText(
   }
 }
 
-/** The instant of `sync.since` where it leaves out older items that were read before it was set. Logs begin by themselves. */
+/**
+ * The instant of `sync.since` where it leaves out older items that were read before it was set. Logs begin by
+ * themselves.
+ */
 const boundOf = (resources: readonly ResourceFacts[]): string | undefined =>
   resources.flatMap(({ resource, complete_as_of: all, read_since: bounded }) =>
     TIMELINES.includes(resource) && all !== null && (bounded?.complete_as_of ?? '') > all

@@ -50,8 +50,8 @@ const CALLED = 'Called a hook'
 const GIVEN_UP = 'A hook failed; this call is given up'
 
 /**
- * Pause between two looks at the problems while a hook is set. Without a hook, the watch checks each minute whether a reload has set
- * one.
+ * Pause between two looks at the problems while a hook is set. Without a hook, the watch checks each minute whether a
+ * reload has set one.
  */
 const LOOK_MS = 15 * SECOND_MS
 const END_LIMIT_MS = 10 * SECOND_MS

@@ -103,7 +103,10 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
   },
 }
 
-/** The options of the check imply it. An implied `--check` would be named where one of them conflicts with another option. */
+/**
+ * The options of the check imply it. An implied `--check` would be named where one of them conflicts with another
+ * option.
+ */
 const isCheck = ({ check, maxAge, resource }: StatusOptions): boolean =>
   check === true || maxAge !== undefined || resource !== undefined
 

@@ -28,9 +28,9 @@ export function wrongIdentityError(): RetryError {
 }
 
 /**
- * Handles the refusal of a list, of one scope of it, or of a document. If this was read before, a 403 or 404 is a fault, declared or not: the
- * key has lost a permission, or the API fails. Any other refusal makes the feed unavailable if its status is declared
- * so, and is a fault if not.
+ * Handles the refusal of a list, of one scope of it, or of a document. If this was read before, a 403 or 404 is a
+ * fault, declared or not: the key has lost a permission, or the API fails. Any other refusal makes the feed unavailable
+ * if its status is declared so, and is a fault if not.
  */
 export function handleRefusal(
   context: EngineContext,

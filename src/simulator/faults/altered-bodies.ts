@@ -18,7 +18,10 @@ export function withoutItems(body: string): string {
 /** An escaped character of a string, or a mark. */
 const MARK = /\\.|[",[\]{}]/g
 
-/** A list without about half of its items; `draw` decides which. The others keep every digit. Any other body is unchanged. */
+/**
+ * A list without about half of its items; `draw` decides which. The others keep every digit. Any other body is
+ * unchanged.
+ */
 export function withoutSomeItems(body: string, draw: (item: number) => number): string {
   const start = body.startsWith('[') ? 1 : body.startsWith('{"data":[') ? '{"data":['.length : undefined
   if (start === undefined) return body

@@ -215,7 +215,8 @@ function isCheckpointDue({ checkpoints, file }: TransactionDeps): boolean {
     file?.requireUnmoved()
     return true
   } catch {
-    // The next commit reports that the file was moved. Without `abandon`, a checkpoint that was asked for would never settle.
+    // The next commit reports that the file was moved. Without `abandon`, a checkpoint that was asked for would never
+    // settle.
     checkpoints.abandon()
     return false
   }

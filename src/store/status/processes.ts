@@ -29,7 +29,10 @@ export interface DaemonState {
   /** What a person can do, as a sentence. */
   hint?: string
   since: string
-  /** Why the daemon waits: `rebuilding`, `not-writing`, `not-opened`, `halted`, or the code of the error, such as `unauthorized`. */
+  /**
+   * Why the daemon waits: `rebuilding`, `not-writing`, `not-opened`, `halted`, or the code of the error, such as
+   * `unauthorized`.
+   */
   code?: string
   /** When the daemon continues, if known. */
   until: string | null

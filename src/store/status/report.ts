@@ -37,7 +37,10 @@ import {
   type UncountedRow,
 } from './status.ts'
 
-/** Whether a resource is not read because `sync.resources`, `--only` or `--skip` leave it out, and nothing else is wrong. */
+/**
+ * Whether a resource is not read because `sync.resources`, `--only` or `--skip` leave it out, and nothing else is
+ * wrong.
+ */
 export const isLeftOut = (
   { resource, state }: Pick<UncountedRow, 'resource' | 'state'>,
   { chosen_resources: chosen }: Pick<StatusReport, 'chosen_resources'>,

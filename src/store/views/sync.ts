@@ -123,8 +123,8 @@ const SIZE_DIFFERS_NOW = `EXISTS (SELECT 1 FROM sync_meta
       WHERE key >= '${SIZE_DIFFERS}' || r.resource || '.' AND key < '${SIZE_DIFFERS}' || r.resource || '/')`
 
 /**
- * Every state but `ok` has a reason, and `ok` where the resource is left out or deletions are not recognised. A closed gate is the reason unless the
- * resource itself fails.
+ * Every state but `ok` has a reason, and `ok` where the resource is left out or deletions are not recognised. A closed
+ * gate is the reason unless the resource itself fails.
  */
 const REASON = `CASE
     WHEN s.failing_since IS NOT NULL THEN coalesce(s.reason, 'The last run failed')
