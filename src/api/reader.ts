@@ -23,6 +23,11 @@ export interface ApiReader {
   read<T>(request: ApiRequest, parse: (value: unknown) => T): Promise<ReaderReply<T>>
   /** Requests sent so far, including retries. */
   used(): number
+  /**
+   * Call it after the last request.
+   * @throws StopError with exit status 77 when a route has refused the key, and no request was answered
+   */
+  requireAccess(): void
   /** Mean response time in ms; undefined before the first answer. */
   answerMs(): number | undefined
 }
@@ -36,7 +41,7 @@ export type ReaderReply<T> =
       /** This machine's clock in ms at the middle of the request. */
       localTime: number
     }
-  /** 400, 403, 404 and every other 4xx that is not retried; 401 while another route accepts the key. */
+  /** 400, 401 of one route, 403, 404 and every other 4xx that is not retried. */
   | { kind: 'refused'; status: number; message: string; isForeign: boolean }
   /** No usable answer after all retries, or a failure that is not retried. */
   | { kind: 'failed'; code: string; message: string; hint?: string; isForeign?: boolean }
@@ -63,8 +68,8 @@ export function createApiReader(deps: ApiReaderDeps): ApiReader {
   let answers = 0
   let answerMs = 0
   let hasConnected = false
-  /** The route that was refused with 401 since the last answer. */
-  let refusedRoute: string | undefined
+  /** The route that was refused with 401 since the last answer, and what that means if no other route is answered. */
+  let refusal: { route: string; error: StopError } | undefined
   let answeredAt = clock.elapsed()
 
   const sendOnce = async (request: ApiRequest): Promise<Sent> => {
@@ -96,22 +101,26 @@ export function createApiReader(deps: ApiReaderDeps): ApiReader {
       throw noAnswerError(client.access, failureText(sent), false)
   }
 
-  /** As for the daemon: a 401 refuses the key when nothing was answered before, or when two routes get one in turn. */
-  const requireAcceptedKey = ({ route }: ApiRequest, sent: Sent) => {
-    if (sent.kind === 'answer') refusedRoute = undefined
+  /** One route may refuse the key by itself. The key is refused when two routes do, and none is answered in between. */
+  const noteAccess = ({ route }: ApiRequest, sent: Sent) => {
+    if (sent.kind === 'answer') refusal = undefined
     if (sent.kind !== 'unauthorized') return
-    if (answers === 0 || (refusedRoute ?? route) !== route) throw unauthorized(client.access, sent.message)
-    refusedRoute = route
+    const error = unauthorized(client.access, sent.message)
+    if (refusal && refusal.route !== route) throw error
+    refusal = { route, error }
   }
 
   return {
     used: () => used,
     answerMs: () => (answers === 0 ? undefined : answerMs / answers),
+    requireAccess() {
+      if (answers === 0 && refusal) throw refusal.error
+    },
     async read(request, parse) {
       for (let attempt = 1; ; ) {
         const sent = await sendOnce(request)
         noteSilence(sent)
-        requireAcceptedKey(request, sent)
+        noteAccess(request, sent)
         if (sent.kind === 'answer') {
           answers += 1
           answerMs += sent.durationMs

@@ -5,7 +5,7 @@ import { isLoopbackUrl, isReadableOnTheWay } from '../base/loopback.ts'
 import { type ProxyRules, proxyFor, shownProxy } from '../base/proxies.ts'
 import { wholeSecondsText } from '../terminal/wording.ts'
 import { checkAccessLog } from './access-log-end.ts'
-import { checkEndpoints } from './endpoints.ts'
+import { checkEndpoints, type EndpointAnswer } from './endpoints.ts'
 import { type Finding, findingsOf } from './finding.ts'
 
 /**
@@ -21,23 +21,25 @@ export interface ApiContext {
 
 export async function* checkApi(context: ApiContext): AsyncGenerator<Finding> {
   yield encryptionFinding(context.access.baseUrl)
+  const asked: EndpointAnswer[] = []
   const replies: ReaderReply<unknown>[] = []
-  const findings: Finding[] = []
   try {
-    for await (const { finding, reply } of checkEndpoints(context.api)) {
-      if (reply) replies.push(reply)
-      findings.push(finding)
+    for await (const one of checkEndpoints(context.api)) {
+      asked.push(one)
+      if (one.reply) replies.push(one.reply)
       if (isOtherSite(replies)) {
-        yield otherSiteFinding(context.access, finding)
+        yield otherSiteFinding(context.access, one.finding)
         return
       }
     }
   } catch (error) {
     if (!isExpectedStop(error)) throw error
-    yield* findings
+    // Where the key is refused, that is not said of each endpoint too.
+    yield* asked.filter(({ reply }) => !isUnauthorized(reply)).map(({ finding }) => finding)
     yield stopFinding(error)
     return
   }
+  const findings = asked.map(({ finding }) => finding)
   yield answerFinding(replies, context.access)
   yield keyFinding(replies, context.access)
   yield workspaceFinding(replies, context.access)
@@ -93,6 +95,9 @@ const CHECK_BY_STOP_CODE: Readonly<Record<string, string>> = {
   'api-silent': 'API',
   [DAY_USED_UP]: 'requests',
 }
+
+const isUnauthorized = (reply: ReaderReply<unknown> | undefined): boolean =>
+  reply?.kind === 'refused' && reply.status === 401
 
 function isExpectedStop(error: unknown): error is StopError {
   return error instanceof StopError && error.code in CHECK_BY_STOP_CODE

@@ -140,7 +140,7 @@ function idsGivenBy({ route, ids = [] }: Endpoint): readonly (readonly [string, 
 
 const READS_WITHOUT_FEED = CATALOG.flatMap(({ readsWithoutFeed = [] }) => readsWithoutFeed)
 
-interface EndpointAnswer {
+export interface EndpointAnswer {
   finding: Finding
   reply: ReaderReply<readonly unknown[]> | undefined
 }
@@ -168,6 +168,7 @@ export async function* checkEndpoints(api: ApiReader): AsyncGenerator<EndpointAn
       if (id !== undefined) known.set(name, id)
     }
   }
+  api.requireAccess()
 }
 
 function readItems({ answer, query, ids, table }: Endpoint, value: unknown): readonly unknown[] {

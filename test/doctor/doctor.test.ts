@@ -128,7 +128,7 @@ test.concurrent('doctor reports all wrong settings at once and still checks the 
   expect(checks).toContain('disk space')
 })
 
-test.concurrent('a refused key is reported once, and no further request is sent', async context => {
+test.concurrent('a refused key is reported once, and after one more route no further request is sent', async context => {
   const simulator = await serveWorkspace({}, context)
   const around = placeFor(simulator)
   simulator.setApiKey('another')
@@ -137,7 +137,8 @@ test.concurrent('a refused key is reported once, and no further request is sent'
   expect(stdout).toMatch(
     /\nWRONG {4}key: The API at http\S+ refuses the key from environment PARLEY_API_KEY .+\n {9}→ The key is wrong, expired or revoked, .+ Set PARLEY_API_KEY to the new key, and start parley again\.\n/,
   )
-  expect(simulator.requests.total()).toBe(1)
+  expect(stdout.match(/^WRONG/gm)).toHaveLength(1)
+  expect(simulator.requests.total()).toBe(2)
 })
 
 test.concurrent.for([403, 404] as const)(
@@ -191,6 +192,7 @@ test.concurrent('a refusing endpoint is named with a hint', async context => {
 })
 
 test.concurrent.for([
+  ['/v1/members', 'the first endpoint'],
   ['/v2/messages', 'an endpoint'],
   ['/v1/public-api-access-logs', 'the access log'],
 ] as const)('a 401 of %s alone is a fault of %s, since others accept the key', async ([route], context) => {

@@ -48,6 +48,7 @@ function apiWith(body?: unknown): ApiReader {
     },
     used: () => used,
     answerMs: () => undefined,
+    requireAccess: () => undefined,
   }
 }
 

@@ -91,6 +91,7 @@ export async function estimateRequests(
     const known = { stored, since, counts, named: named.get(list.resource) }
     if (!isTimeline(list)) counts.set(list.id, await countList(ask, list, known))
   }
+  api.requireAccess()
   return { lines: chosen.flatMap(name => linesOf(name, stored, counts)), isAccessRefused }
 }
 
