@@ -275,6 +275,10 @@ test('an e-mail that is stored because an activity names it counts as one that a
   const trial = await startTrial(api)
   const timed = await startTimed(api, trial, ['activities', 'messages'])
   await timed.drain()
+  await trial.store.transaction(() => {
+    for (const name of ['activities', 'messages'] as const)
+      recordOutcome(timed.context, resourceNamed(name), true)
+  })
   isThere = true
   for (let day = 0; day < 3; day += 1) {
     timed.passTime(DAY)
@@ -286,6 +290,20 @@ test('an e-mail that is stored because an activity names it counts as one that a
     { resource: 'activities', rows: 1 },
     { resource: 'messages', rows: 1 },
   ])
+})
+
+test('in the first run an e-mail that only an activity names has not appeared late', async () => {
+  const api = await startScriptedApi()
+  const at = minutesBack(400 * 24 * 60)
+  const named = { id: uuid(2), source_type: 'MESSAGE', source_id: uuid(1), occurred_at: at }
+  api.on('/v2/activities', () => v2Page([named]))
+  api.on('/v2/messages', ({ query: { ids } }) =>
+    v2Page(ids === undefined ? [] : [message(1, { received_at: at })]),
+  )
+  const trial = await startTrial(api)
+  await trial.run(['activities', 'messages'])
+  expect(trial.column('SELECT id FROM live_message_copies')).toEqual([uuid(1)])
+  expect(trial.column('SELECT rows FROM sync_arrivals')).toEqual([])
 })
 
 test('an e-mail that only an activity names is requested ever more rarely, until the activity is deleted', async () => {

@@ -49,7 +49,8 @@ export function createLookup(
     // Rows older than `sync.since` are not stored here. The list brings them when the bound is lifted.
     isWanted: ({ cells }) => since === null || String(cells[timeIndex] ?? since) >= since,
     found(task, entry) {
-      if (entry) noteArrivals(context, list, [entry])
+      // In the first round nothing that an activity names has come late.
+      if (entry && context.rounds.wasComplete(resource)) noteArrivals(context, list, [entry])
       readLater(task)
     },
     missing: readLater,
