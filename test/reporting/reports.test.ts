@@ -739,7 +739,7 @@ describe('the view period_coverage', () => {
   ) {
     const { store, update } = workspace()
     store.exec(`UPDATE sync_resources SET complete_as_of = '${READ_AT}' WHERE resource = 'members';
-      INSERT INTO sync_meta VALUES ('chosen_resources', '["members"]') ON CONFLICT DO UPDATE SET value = excluded.value;
+      INSERT INTO sync_meta VALUES ('chosen_resources', '["members", "meetings", "playbook_results", "transcripts"]') ON CONFLICT DO UPDATE SET value = excluded.value;
       INSERT INTO sync_segments (feed, listed_at) VALUES ('meetings.list', '${READ_AT}')`)
     const row = { id: 'r', meeting_id: 'read', playbook_id: 'p' }
     store.put('playbook_results', [row], { requested: 'read', now: FIRST })

@@ -40,10 +40,13 @@ const dayAt = (instant: string) =>
 
 const NOW = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
 
+/** SQL for the resources that the last run has read. */
+const CHOSEN =
+  "SELECT value FROM json_each(coalesce((SELECT value FROM sync_meta WHERE key = 'chosen_resources'), '[]'))"
+
 /** SQL for the instant up to which the warehouse is complete; NULL while history is loading. */
 export const COMPLETE_AS_OF = `(SELECT min(complete_as_of) FROM sync_resources
-    WHERE resource IN (SELECT value FROM json_each(coalesce((SELECT value FROM sync_meta WHERE key = 'chosen_resources'), '[]')))
-      AND unavailable_since IS NULL)`
+    WHERE resource IN (${CHOSEN}) AND unavailable_since IS NULL)`
 
 /** SQL for that instant, or now. */
 export const AS_OF = `coalesce(${COMPLETE_AS_OF}, ${NOW})`
@@ -90,7 +93,8 @@ const unreadTasks = (feed: string, isStored: string) => `SELECT sort_at FROM syn
 /**
  * A period is complete when all of it was read to its end after it was over, and nothing that belongs to it is still to
  * be read. `sync.since` leaves out what is earlier than all that was read, once the first read is over: of meetings what
- * it leaves out of activities. A meeting whose detail was not read may have no time yet: it may belong to any period, and
+ * it leaves out of activities. Until all meetings were read once, what is read for them is as complete as their list, but
+ * for what is still to be read. A meeting whose detail was not read may have no time yet: it may belong to any period, and
  * its transcript and results are still to be read too.
  */
 export const PERIOD_COVERAGE = `
@@ -115,7 +119,7 @@ parts AS (
   WHERE s.resource IN ('activities', 'messages', 'access_logs')
   UNION ALL
   SELECT p.period, p.utc_from, p.utc_to, s.resource, s.state,
-    max(coalesce(s.complete_as_of, l.listed_at), coalesce(l.listed_at, s.complete_as_of)),
+    coalesce(s.complete_as_of, iif(s.resource IN (${CHOSEN}), l.listed_at, NULL)),
     (SELECT count(*) FROM unread m WHERE m.resource IN ('meetings', s.resource)
       AND (m.start_time IS NULL OR (m.start_time >= p.utc_from AND m.start_time < p.utc_to))),
     max(iif(s.complete_as_of IS NULL, '', coalesce(f.since, '')), p.utc_from), p.utc_to
