@@ -152,6 +152,10 @@ const CONVERSATIONS_RECOUNTS: readonly Recount[] = [
 const address = (column: string, from: string) =>
   `SELECT lower(trim(${column})) FROM ${from} AND trim(${column}) <> ''`
 
+/** A contact may have an address that a member has exchanged for another. */
+const OF_MEMBERS = `${address('email', 'members WHERE true')} UNION ALL SELECT * FROM (
+  ${address('email', 'member_versions WHERE true')} EXCEPT ${address('email', 'contacts WHERE true')})`
+
 const PEOPLE_RECOUNTS: readonly Recount[] = [
   {
     about:
@@ -173,8 +177,8 @@ const PEOPLE_RECOUNTS: readonly Recount[] = [
     about: 'members are ours',
     key: ['person_id'],
     values: ['side'],
-    ours: `SELECT person_id, side FROM people WHERE person_id IN (${address('email', 'member_versions WHERE true')})`,
-    base: `SELECT person_id, 'ours' FROM people WHERE person_id IN (${address('email', 'member_versions WHERE true')})`,
+    ours: `SELECT person_id, side FROM people WHERE person_id IN (${OF_MEMBERS})`,
+    base: `SELECT person_id, 'ours' FROM people WHERE person_id IN (${OF_MEMBERS})`,
   },
 ]
 

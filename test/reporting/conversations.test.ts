@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { dataFindings } from '../../src/doctor/data.ts'
+import { ensureReportTables } from '../../src/store/reporting/derived-tables.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { putOwn } from '../store/unique-texts.ts'
 import { forgetDerived } from '../support/derived-content.ts'
@@ -630,6 +631,55 @@ test('the address of a purged member stays on our side while a conversation has 
   await update()
   expect(store.column("SELECT person_id FROM people WHERE domain = 'gmail.com'")).toEqual([])
   expect(store.column('SELECT address FROM _former_addresses')).toEqual([])
+})
+
+test.each([
+  ['the member was purged', false, true],
+  ['the e-mail was purged', true, false],
+])(
+  'the address of a purged member is kept while needed, and no longer, when the tables are created again after %s',
+  async (_, followsMember, followsMail) => {
+    const { store, update } = workspace()
+    store.put('members', [...MEMBERS, { id: 'm3', name: 'Paul', email: 'paul@gmail.com' }], january(1))
+    store.put('message_copies', [mail('a', 'paul@gmail.com', 'jo@theirs.example')])
+    await update()
+    const createAgain = async (isFollowed: boolean) => {
+      if (isFollowed) await update()
+      store.db.exec('DROP TABLE _mail_questions')
+      ensureReportTables(store.db)
+      await update()
+    }
+    store.atomically(() => store.tombstone('members', [['m3']], january(2).now))
+    store.atomically(() => store.purger.purge({ before: NOW, limit: 100, now: NOW }))
+    await createAgain(followsMember)
+    expect(store.column("SELECT side FROM people WHERE domain = 'gmail.com'")).toEqual(['ours'])
+    store.atomically(() => store.tombstone('message_copies', [['a']], NOW))
+    store.atomically(() => store.purger.purge({ before: '9999', limit: 100, now: NOW }))
+    await createAgain(followsMail)
+    expect(store.column('SELECT address FROM _former_addresses')).toEqual([])
+    expect(store.column('SELECT person_id FROM people ORDER BY 1')).toEqual([
+      'aiko@own.example',
+      'ben@own.example',
+    ])
+  },
+)
+
+test('an earlier address that a contact has is that of the contact, since it may have been a mistake', async () => {
+  const { store, update } = workspace()
+  const fields = ['name', 'email'].map(name => ({ name, label: name, type: 'TEXT', is_custom: false }))
+  store.put('crm_objects', [{ name: 'contact', label: 'contact', fields, is_custom: false }], {
+    requested: 'contact',
+  })
+  const jo = { id: 'jo', object: 'contact', fields: { name: 'Jo', email: 'jo@theirs.example' } }
+  store.put('crm_records', [jo], { requested: 'contact' })
+  store.put('members', [...MEMBERS, { id: 'm3', name: 'Paul', email: 'jo@theirs.example' }], january(1))
+  store.put('message_copies', [mail('a', 'jo@theirs.example', 'aiko@own.example')])
+  const whose = () => store.all("SELECT party_id, side FROM people WHERE person_id = 'jo@theirs.example'")
+  await update()
+  expect(whose()).toEqual([{ party_id: 'm3', side: 'ours' }])
+  store.put('members', [{ id: 'm3', name: 'Paul', email: 'paul@own.example' }], january(2))
+  await update()
+  expect(whose()).toEqual([{ party_id: 'jo', side: 'theirs' }])
 })
 
 test('an address that several members had belongs to its holder, else to its last holder', async () => {

@@ -77,16 +77,14 @@ const INTERNAL_TABLES = {
 
 /** Its rows cannot be computed again, so they outlive the tables that are dropped. */
 const FORMER_ADDRESSES = '_former_addresses'
+const FORMER_ADDRESSES_SQL = `CREATE TABLE \`${FORMER_ADDRESSES}\` ( /* Addresses in conversations that former members had, whose own rows were purged. */
+	\`address\` TEXT PRIMARY KEY NOT NULL
+) STRICT, WITHOUT ROWID`
 
 const TABLES: ReadonlyMap<string, string> = new Map([
   ...DERIVED_TABLES.map(table => [table.name, tableSql(table)] as const),
   ...Object.entries(INTERNAL_TABLES),
-  [
-    FORMER_ADDRESSES,
-    `CREATE TABLE \`${FORMER_ADDRESSES}\` ( /* Addresses in conversations that former members had, whose own rows were purged. */
-	\`address\` TEXT PRIMARY KEY NOT NULL
-) STRICT, WITHOUT ROWID`,
-  ],
+  [FORMER_ADDRESSES, FORMER_ADDRESSES_SQL],
 ])
 
 /** These tables hold internal numbers of each other, so they are created together. */
@@ -148,6 +146,7 @@ export function ensureReportTables(db: Sqlite): void {
     // parley would no longer update these tables, so they would keep purged content.
     for (const name of left) drop(db, name)
     if (left.length > 0) meta.remove(META.reportRules)
+    if (present.has('people') && outdated.some(([name]) => name === 'people')) keepFormerAddresses(db)
     for (const [name, sql] of outdated) {
       if (!NUMBERED.includes(name)) replaceTable(db, name, sql)
       else db.exec(`DROP TABLE IF EXISTS ${quote(name)}; ${sql}`)
@@ -156,6 +155,14 @@ export function ensureReportTables(db: Sqlite): void {
     if (outdated.some(([name]) => NUMBERED.includes(name))) meta.remove(META.reportRules)
     if (outdated.some(([name]) => name === DEAL_VERSIONS.name)) meta.remove(META.dealVersions)
   }).immediate()
+}
+
+/** A member may have been purged since `people` was computed. When it is computed again, the other addresses go. */
+function keepFormerAddresses(db: Sqlite): void {
+  if (!hasTable(db, FORMER_ADDRESSES)) db.exec(FORMER_ADDRESSES_SQL)
+  db.exec(
+    `INSERT OR IGNORE INTO ${FORMER_ADDRESSES} SELECT person_id FROM people WHERE member_id IS NOT NULL`,
+  )
 }
 
 /** Whether there are tables about deals, and about conversations. */

@@ -60,6 +60,8 @@ interface Member {
   name: string | null
   address: string
   isMember: 0 | 1
+  /** 1 for an address that the member has had, and has exchanged for another. */
+  isEarlier: 0 | 1
 }
 
 /**
@@ -67,7 +69,7 @@ interface Member {
  * holder. A member who left held the address until then.
  */
 const MEMBERS = `SELECT m.id, nullif(trim(m.name), '') AS name, lower(trim(v.email)) AS address, m._deleted_at IS NULL AS isMember,
-    CASE v.is_member WHEN 1 THEN v.to_at ELSE v.from_at END AS heldUntil
+    lower(trim(v.email)) IS NOT lower(trim(m.email)) AS isEarlier, CASE v.is_member WHEN 1 THEN v.to_at ELSE v.from_at END AS heldUntil
   FROM member_versions v JOIN members m ON m.id = v.member_id WHERE trim(v.email) <> ''
   ORDER BY heldUntil IS NULL, heldUntil, m.id DESC`
 
@@ -160,7 +162,9 @@ export function createPeople({ prepare, waiting, domains, time }: Deriving) {
       [...former].map(address => ({ address })),
     )
     const people = addresses.flatMap(address => {
-      const [member, own, found] = [members.get(address), contacts.get(address), seen.get(address)]
+      const [holder, own, found] = [members.get(address), contacts.get(address), seen.get(address)]
+      // An earlier address that a contact has may have been a mistake.
+      const member = holder?.isEarlier && own ? undefined : holder
       if (!member && !own && !found) return []
       const named = found && found.contact_at !== null ? contactAt.get(found.number, found.contact_at) : null
       const contactId = own?.contact_id ?? named ?? null

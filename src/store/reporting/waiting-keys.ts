@@ -92,7 +92,11 @@ const ALL: Readonly<Record<KeyKind, readonly string[]>> = {
   company: [ofObject('company'), 'company_id FROM _company_domains'],
   mail: ['header_message_id FROM messages', "conversation_id FROM conversations WHERE kind = 'mail'"],
   meeting: ['id FROM meetings', "conversation_id FROM conversations WHERE kind = 'meeting'"],
-  person: ["lower(trim(email)) FROM member_versions WHERE trim(email) <> ''", 'person_id FROM people'],
+  person: [
+    "lower(trim(email)) FROM member_versions WHERE trim(email) <> ''",
+    'person_id FROM people',
+    'address FROM _former_addresses',
+  ],
   party: ['id FROM members', 'party_id FROM parties'],
   conversation: ['_id FROM conversations'],
   thread: ["_id FROM conversations WHERE kind = 'mail'"],
