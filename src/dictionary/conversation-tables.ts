@@ -455,10 +455,15 @@ const MEMBER_CONVERSATIONS: DescribedTable = reportView(
       '42',
       { unit: 'days', nullMeaning: NO_TIME },
     ),
-    talk_percent: column('real', "The member's share of the talking time in the meeting.", '60', {
-      unit: '%',
-      nullMeaning: 'As that of `conversation_people.speaker_ratio`.',
-    }),
+    talk_percent: column(
+      'real',
+      "The member's share of the talking time in the meeting, under all addresses of the member.",
+      '60',
+      {
+        unit: '%',
+        nullMeaning: 'As that of `conversation_people.speaker_ratio`.',
+      },
+    ),
   },
 )
 

@@ -717,6 +717,35 @@ test('a member who takes part in a meeting under two addresses has it once, as i
   ])
 })
 
+const speakers = (...shares: readonly [string, number][]) =>
+  shares.map(([speaker_name, speaker_ratio]) => ({ speaker_name, speaker_ratio }))
+
+test('a member has the share of the talking time under all addresses that the member has or had', async () => {
+  const { store, update } = workspace()
+  store.put('members', [{ id: 'm1', name: 'Aiko', email: 'aiko@old.example' }], january(1))
+  store.put('members', MEMBERS, january(2))
+  const attendees = [
+    { attendee_user_name: 'Aiko', attendee_user_email: 'aiko@own.example' },
+    { attendee_user_name: 'Jo', attendee_user_email: 'jo@theirs.example' },
+  ]
+  const meeting_owner = { name: 'Aiko M', email: 'aiko@old.example' }
+  putMeeting(store, 'a', 'open', {
+    ...{ meeting_owner, attendees },
+    speakers: speakers(['Aiko', 0.75], ['Jo', 0.25]),
+  })
+  putMeeting(store, 'b', 'open', {
+    ...{ meeting_owner, attendees },
+    speakers: speakers(['Aiko', 0.25], ['Aiko M', 0.5], ['Jo', 0.25]),
+  })
+  await update()
+  expect(
+    store.all('SELECT conversation_id, role, talk_percent FROM member_conversations ORDER BY 1'),
+  ).toEqual([
+    { conversation_id: 'a', role: 'owner', talk_percent: 75 },
+    { conversation_id: 'b', role: 'owner', talk_percent: 75 },
+  ])
+})
+
 test('a company has the withheld meetings since the last contact of both sides, and is that of a partner or not', async () => {
   const { store, update } = workspace({ PARLEY_REPORTING_PARTNER_DOMAINS: 'partner.example' })
   const field = (name: string) => ({ name, label: name, type: 'TEXT', is_active: true })

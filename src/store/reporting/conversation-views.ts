@@ -18,10 +18,12 @@ const MEMBER_ROLES = [ROLES.FROM, ROLES.OWNER, ROLES.ATTENDEE].join(', ')
 /** SQL that is true until members were read. */
 export const IS_WITHOUT_MEMBERS = 'NOT EXISTS (SELECT 1 FROM members)'
 
-/** SQL for the share of the person `p`. Speakers who are matched to no address have rows without a person (`SPEAKERS`). */
-const SPEAKER_RATIO = `CASE WHEN c.kind = 'meeting' AND c.is_readable = 1 THEN (
+/**
+ * SQL for the share of these addresses. Speakers who are matched to no address have rows without a person (`SPEAKERS`).
+ */
+const speakerRatio = (isAddress: string) => `CASE WHEN c.kind = 'meeting' AND c.is_readable = 1 THEN (
       SELECT CASE WHEN count(*) = count(s.speaker_ratio) THEN sum(s.speaker_ratio) END FROM meeting_speakers s
-      WHERE s.meeting_id = c.conversation_id AND ${addressNamed('s.meeting_id', 's.speaker_name')} = p.person_id) END`
+      WHERE s.meeting_id = c.conversation_id AND ${addressNamed('s.meeting_id', 's.speaker_name')} ${isAddress}) END`
 
 /** SQL for the working hours from the first day of the calendar to an instant. */
 const workHoursTo = (instant: string) => `(SELECT d.work_hours_before
@@ -73,7 +75,7 @@ SELECT c.kind, c.conversation_id, c.day, p.person_id, p.party_id, CAST(coalesce(
   CAST(coalesce(p.side, 'unknown') AS TEXT) AS side, p.member_id, p.contact_id, t.company_id, ${ROLE_NAME} AS role, c.is_external,
   c.is_group_email, c.is_readable,
   CAST(x.has_said AS INTEGER) AS wrote_or_spoke,
-  CAST(CASE WHEN x.person > 0 THEN ${SPEAKER_RATIO} ELSE s.speaker_ratio END AS REAL) AS speaker_ratio
+  CAST(CASE WHEN x.person > 0 THEN ${speakerRatio('= p.person_id')} ELSE s.speaker_ratio END AS REAL) AS speaker_ratio
 FROM _conversation_people x JOIN conversations c ON c._id = x.conversation LEFT JOIN people p ON p._id = x.person
 LEFT JOIN parties t ON t.party_id = p.party_id
 LEFT JOIN meeting_speakers s ON x.person < 0 AND s.meeting_id = c.conversation_id AND s.position = ${positionOf('x.person')}`,
@@ -81,7 +83,7 @@ LEFT JOIN meeting_speakers s ON x.person < 0 AND s.meeting_id = c.conversation_i
 SELECT m.id AS member_id, m.name AS member, c.kind, c.conversation_id, c.happened_at, c.day, ${ROLE_NAME} AS role,
   c.is_external, c.is_group_email, c.is_readable,
   CAST(julianday(c.day) - julianday(t.first_seen_day) AS INTEGER) AS days_since_first,
-  CAST(100 * ${SPEAKER_RATIO} AS REAL) AS talk_percent
+  CAST(100 * ${speakerRatio('IN (SELECT person_id FROM people WHERE party_id = m.id)')} AS REAL) AS talk_percent
 FROM _conversation_people x JOIN conversations c ON c._id = x.conversation JOIN people p ON p._id = x.person
 JOIN members m ON m.id = p.member_id LEFT JOIN parties t ON t.party_id = p.party_id
 WHERE m._deleted_at IS NULL AND x.role IN (${MEMBER_ROLES}) AND NOT EXISTS (
