@@ -461,7 +461,8 @@ const MEMBER_CONVERSATIONS: DescribedTable = reportView(
       '60',
       {
         unit: '%',
-        nullMeaning: 'As that of `conversation_people.speaker_ratio`.',
+        nullMeaning:
+          'It is an e-mail, the meeting is withheld, no speaker has the name, another person has it too, or the API gives no share.',
       },
     ),
   },
@@ -545,7 +546,7 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
     {
       name: 'conversation_people',
       about:
-        'One person in one role of one conversation. A person who owns a meeting and attends it is its `owner`. A speaker whose name none of them has, or two have, has a row without `person_id`, with the role `speaker`.',
+        'One person in one role of one conversation. A person who owns a meeting and attends it is its `owner`. A speaker whose name none of them has, or two have, has a row without `person_id`, with the role `speaker`. Several addresses that a member has or had are one person: the greatest has the share of their common name.',
     },
     {
       kind: { ...OF_CONVERSATION.kind, isKey: false },
@@ -576,7 +577,7 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       speaker_ratio: column('real', 'Share of the talking time in the meeting.', '0.6', {
         unit: 'not stated',
         nullMeaning:
-          'It is an e-mail, the meeting is withheld, no speaker has the name, another person has it too, or the API gives no share.',
+          'It is an e-mail, the meeting is withheld, no speaker has the name, another person has it too, the share is in the row of another address of the member, or the API gives no share.',
       }),
     },
   ),

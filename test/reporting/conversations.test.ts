@@ -746,6 +746,57 @@ test('a member has the share of the talking time under all addresses that the me
   ])
 })
 
+test('a speaker whose name stands at two addresses is one person while one member has or had both', async () => {
+  const { store, update } = workspace()
+  const aiko = (email: string, now: { now: string }) =>
+    store.put('members', [{ id: 'm1', name: 'Aiko', email }], now)
+  aiko('aiko@new.example', january(1))
+  putMeeting(store, 'm', 'open', {
+    meeting_owner: { name: 'Aiko', email: 'aiko@new.example' },
+    attendees: [
+      { attendee_user_name: 'Aiko', attendee_user_email: 'aiko@old.example' },
+      { attendee_user_name: 'Jo', attendee_user_email: 'jo@theirs.example' },
+    ],
+    speakers: speakers(['Aiko', 0.75], ['Jo', 0.25]),
+  })
+  const said = async () => {
+    await update()
+    const people = 'SELECT person_id, wrote_or_spoke, speaker_ratio FROM conversation_people ORDER BY 1, 2'
+    return {
+      people: store.all(people).map(row => Object.values(row)),
+      percent: store.column('SELECT talk_percent FROM member_conversations'),
+      shares: store.all('SELECT ours_percent, other_percent FROM talk_ratios'),
+    }
+  }
+  const two = {
+    people: [
+      [null, 1, 0.75],
+      ['aiko@new.example', 0, null],
+      ['aiko@old.example', 0, null],
+      ['jo@theirs.example', 1, 0.25],
+    ],
+    shares: [{ ours_percent: 0, other_percent: 75 }],
+  }
+  const one = {
+    people: [
+      ['aiko@new.example', 1, null],
+      ['aiko@old.example', 1, 0.75],
+      ['jo@theirs.example', 1, 0.25],
+    ],
+    percent: [75],
+    shares: [{ ours_percent: 75, other_percent: 0 }],
+  }
+  expect(await said()).toEqual({ ...two, percent: [null] })
+  aiko('aiko@old.example', january(2))
+  expect(await said()).toEqual(one)
+  aiko('aiko@new.example', january(3))
+  expect(await said()).toEqual(one)
+  store.atomically(() => store.tombstone('members', [['m1']], january(4).now))
+  expect(await said()).toEqual({ ...one, percent: [] })
+  store.atomically(() => store.purger.purge({ before: NOW, limit: 100, now: NOW }))
+  expect(await said()).toEqual({ ...two, percent: [] })
+})
+
 test('a company has the withheld meetings since the last contact of both sides, and is that of a partner or not', async () => {
   const { store, update } = workspace({ PARLEY_REPORTING_PARTNER_DOMAINS: 'partner.example' })
   const field = (name: string) => ({ name, label: name, type: 'TEXT', is_active: true })

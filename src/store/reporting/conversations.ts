@@ -72,13 +72,17 @@ const MEETING_PEOPLE = `SELECT m.id, ${ROLES.OWNER} AS role, lower(trim(m.owner_
 
 /**
  * SQL for the address of the owner or attendee of a meeting with this name. NULL when there is none, 0 when the ones with
- * this name have no address, and '' when several with this name have different addresses.
+ * this name have no address, and '' when several with this name have different addresses. Of several addresses that one
+ * member has or had, the greatest counts.
  */
 export function addressNamed(meeting: string, name: string): string {
-  return `(SELECT CASE WHEN count(who) > 1 THEN '' ELSE max(who) END FROM (
-    SELECT coalesce(nullif(lower(trim(b.email)), ''), 0) AS who FROM meeting_attendees b
-      WHERE b.meeting_id = ${meeting} AND b.name = ${name}
-    UNION SELECT nullif(lower(trim(o.owner_email)), '') FROM meetings o WHERE o.id = ${meeting} AND o.owner_name = ${name}))`
+  return `(SELECT CASE WHEN n.many > 1 AND NOT EXISTS (
+      SELECT 1 FROM member_versions v JOIN json_each(n.addresses) a ON a.value = lower(trim(v.email))
+      GROUP BY v.member_id HAVING count(DISTINCT a.value) = n.many) THEN '' ELSE n.greatest END
+    FROM (SELECT count(who) AS many, max(who) AS greatest, json_group_array(who) AS addresses FROM (
+      SELECT coalesce(nullif(lower(trim(b.email)), ''), 0) AS who FROM meeting_attendees b
+        WHERE b.meeting_id = ${meeting} AND b.name = ${name}
+      UNION SELECT nullif(lower(trim(o.owner_email)), '') FROM meetings o WHERE o.id = ${meeting} AND o.owner_name = ${name})) n)`
 }
 
 /** Speakers who are matched to no address: their name is that of several people or of no one, or has no address. */

@@ -124,6 +124,15 @@ const sourceOf = (activity: string): string[] => [
   ),
 ]
 
+/** In these meetings a speaker's name may become that of one person, or of two. */
+const meetingsWithOtherAddress = (version: string): string =>
+  `c.conversation_id FROM people p CROSS JOIN member_versions v ON v.member_id = ${version}.member_id
+    CROSS JOIN people o ON o.person_id = lower(trim(v.email)) AND o._id <> p._id
+    CROSS JOIN _conversation_people y ON y.person = o._id
+    CROSS JOIN _conversation_people x ON x.conversation = y.conversation AND x.person = p._id
+    CROSS JOIN conversations c ON c._id = y.conversation AND c.kind = 'meeting'
+    WHERE p.person_id = lower(trim(${version}.email))`
+
 const ownedBy = (kind: KeyKind, table: string, column: string): FollowedTable => ({
   table,
   keys: row => [of(kind, `${row}.${column}`)],
@@ -181,7 +190,10 @@ const SOURCES: readonly FollowedTable[] = [
   {
     table: 'member_versions',
     columns: ['email', 'to_at', 'is_member'],
-    keys: row => [of('person', `lower(trim(${row}.email)) WHERE trim(${row}.email) <> ''`)],
+    keys: row => [
+      of('person', `lower(trim(${row}.email)) WHERE trim(${row}.email) <> ''`),
+      of('meeting', meetingsWithOtherAddress(row)),
+    ],
   },
   {
     table: 'crm_records',
