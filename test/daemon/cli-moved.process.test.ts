@@ -44,7 +44,7 @@ test('a daemon whose database is moved away is not ready, creates no other, and 
 
 test('a daemon whose -wal is removed says so, loses no commit, and continues with a new one', async context => {
   const { place, daemon, publish, stores } = await settled(context)
-  // No SIGHUP: the new session that it begins would take up the new -wal of its own accord.
+  // No SIGHUP: it begins a new session, which may open the database with a new -wal before anything notices.
   const before = publish()
   expect(await stores(before)).toBe(true)
   rmSync(`${place.file}-wal`)

@@ -60,6 +60,13 @@ function putMeeting(store: TemporaryStore, id: string, access: string, fields: o
   store.atomically(() => putOwn(store, { table: 'meetings', payload, own: { access }, now: NOW }))
 }
 
+const guest = (name: string, email: string) => ({
+  attendee_user_name: name,
+  attendee_user_email: email,
+  is_internal: false,
+  is_workspace_member: false,
+})
+
 const MEMBERS = [
   { id: 'm1', name: 'Aiko', email: 'Aiko@own.example' },
   { id: 'm2', name: 'Ben', email: 'ben@own.example' },
@@ -121,19 +128,9 @@ test('a withheld meeting has the time of its activity, no title, and shows only 
 
 test('who spoke, and the share of the talking time, is that of the name in the meeting, unless two people have it', async () => {
   const { store, update } = workspace()
-  const attendee = (name: string, email: string) => ({
-    attendee_user_name: name,
-    attendee_user_email: email,
-    is_internal: false,
-    is_workspace_member: false,
-  })
   putMeeting(store, 'm', 'open', {
     meeting_owner: { name: 'Aiko', email: 'aiko@own.example' },
-    attendees: [
-      attendee('Jo', 'jo@a.example'),
-      attendee('Sam', 'sam@a.example'),
-      attendee('Sam', 'sam@b.example'),
-    ],
+    attendees: [guest('Jo', 'jo@a.example'), guest('Sam', 'sam@a.example'), guest('Sam', 'sam@b.example')],
     speakers: [
       { speaker_name: 'Aiko', speaker_ratio: 0.4 },
       { speaker_name: 'Jo', speaker_ratio: 0.3 },
@@ -159,12 +156,6 @@ test('who spoke, and the share of the talking time, is that of the name in the m
 test('the share of a speaker whose name two people have is that of no known side', async () => {
   const { store, update } = workspace()
   store.put('members', MEMBERS)
-  const guest = (name: string, email: string) => ({
-    attendee_user_name: name,
-    attendee_user_email: email,
-    is_internal: false,
-    is_workspace_member: false,
-  })
   putMeeting(store, 'm', 'open', {
     meeting_owner: { name: 'Aiko', email: 'aiko@own.example' },
     attendees: [guest('Aiko', 'aiko@theirs.example'), guest('Jo', 'jo@theirs.example')],

@@ -95,7 +95,7 @@ describe('a program that was stopped in a transaction', () => {
       stdout: expect.stringContaining(`Another program has locked the database. The lock is held by ${who}.`),
     })
     const page = async () => (await daemon.ask('/')).body
-    // The daemon names it once a commit of its own has waited for a second.
+    // The daemon names it once one of the daemon's commits has waited for a second.
     expect(await until(page, body => body.includes(who))).toContain(who)
     const waits = await daemon.says(({ msg }) => msg === 'The daemon waits and tries again')
     expect(waits).toMatchObject({ error: { code: 'database-busy' } })
