@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { type Clock, SECOND_MS } from '../base/clock.ts'
 import { errorCode } from '../base/errors.ts'
+import { killGroup } from '../base/process-signals.ts'
 import { jsonLine } from '../base/safe-text.ts'
 import type { Environment } from '../config/loaded-settings.ts'
 import { environmentName, fileEnvironmentName, SECRETS } from '../config/settings.ts'
@@ -42,7 +43,8 @@ export async function runHookCommand(
   child.stdin?.end(jsonLine(payload))
   await clock.sleep(LIMIT_MS, AbortSignal.any([signal, over.signal]))
   if (over.signal.aborted) return ended
-  killGroup(child)
+  // The shell leads the group, so that its children are killed too.
+  killGroup(child.pid)
   await ended
   return signal.aborted ? 'parley ends' : `it did not end within ${LIMIT_MS / SECOND_MS} s`
 }
@@ -55,16 +57,6 @@ function endOf(child: ChildProcess): Promise<string | undefined> {
       else resolve(status === null ? `signal ${signal}` : `exit status ${status}`)
     })
   })
-}
-
-/** The shell leads its process group, so that its children are killed too. */
-function killGroup({ pid }: ChildProcess): void {
-  if (pid === undefined) return
-  try {
-    process.kill(-pid, 'SIGKILL')
-  } catch {
-    // The group has just ended.
-  }
 }
 
 /**

@@ -138,6 +138,8 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     'store/migrations/foreign-objects.ts',
   ],
   'node:fs.writeFileSync': [
+    // /proc/self/autogroup.
+    'base/lower-priority.ts',
     // The manual and the scripts for shells, during the build.
     'command-line/write-reference.ts',
     'store/disk/new-files.ts',

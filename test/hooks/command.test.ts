@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { environmentName, fileEnvironmentName, SECRETS } from '../../src/config/settings.ts'
 import { emptyFolder } from '../cli/parley.ts'
+import { isRunning } from '../support/is-running.ts'
 import { until } from '../support/until.ts'
 import { DISK, watchTrial } from './watch-trial.ts'
 
@@ -14,15 +15,6 @@ const written = (file: string) =>
     () => textOf(file),
     text => text.endsWith('end\n'),
   )
-
-const isRunning = (pid: number) => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
 
 test('a command gets the call as one JSON line on its input and as environment variables', async () => {
   const file = join(emptyFolder(), 'out')
