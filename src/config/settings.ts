@@ -183,7 +183,7 @@ export const SETTINGS = {
     kind: kinds.number({ above: 0, max: 100 }),
     default: 1,
     description:
-      'Multiplies every interval and deadline of audits, snapshots, re-reads, readiness and unavailable resources. The result is at least one second. Polls, retries, timeouts, calendar work and retention are not affected. 0.001 turns days into minutes, for trials and tests.',
+      'Multiplies every interval and deadline of audits, snapshots, re-reads, readiness and unavailable resources. The result is at least one second. Polls, retries, timeouts, calendar work and retention are not affected. Reads of single items that are already planned keep their time. 0.001 turns days into minutes, for trials and tests.',
     flag: '--interval-scale',
     placeholder: 'number',
     example: '0.001',
