@@ -25,6 +25,8 @@ import { publishFigures } from './publish-report.ts'
 import { runQuestions } from './questions.ts'
 import { questionsAbout, questionsTable } from './questions-report.ts'
 import { figuresOf, markdownOf, partsOf, type SizedTrial, simulatorFigure } from './report.ts'
+import { runReports } from './reports.ts'
+import { reportsAbout, reportsFigures, reportsTable } from './reports-report.ts'
 import { runScopes, scopesFigures } from './scopes.ts'
 import { runTrial, type TrialOptions } from './trial.ts'
 import { wholeWorkspace } from './whole-workspace.ts'
@@ -49,12 +51,14 @@ const USAGE = `npm run bench -- [what] [options]
   lives           processor time of simulated lives by its parts, for a request and for a day at rest
   peers           the same lists with dlt and with Airbyte's CDK, which pip installs, and what is wrong a week later
   questions       how long the questions of drizzle/questions take while a daemon writes
+  reports         what the tables for reports cost: a backfill, a full build, and each kind of change
 backfill and features:
   --repeat N      runs of each kind, of which the fastest counts (default 2)
 backfill:
   --large         also a workspace of 1000000 messages, without texts
+backfill and reports:
   --no-texts      leave out the run that reads every text
-backfill, freshness, latency, features, page, peers, publish and questions:
+backfill, freshness, latency, features, page, peers, publish, questions and reports:
   --messages N    size of the workspace (default 100000)
 fleet:
   --daemons N     how many (default 50)
@@ -62,8 +66,8 @@ lives:
   --lives N       how many (default 10)
 freshness, idle, limits and fleet:
   --minutes N     how long is measured (default 5)
-freshness, idle, limits, latency, publish, fleet and questions:
-  --keep FOLDER   leaves the databases and the daemons' logs there; publish and questions then fill one only once
+freshness, idle, limits, latency, publish, fleet, questions and reports:
+  --keep FOLDER   leaves the databases and the daemons' logs there; publish, questions and reports then fill one only once
   --log-level L   of the daemons (default info)
 all:
   --program FILE  measure another build than this one
@@ -189,6 +193,15 @@ async function questions(folder: string): Promise<Outcome> {
   return { measured, sections: [questionsAbout(measured), questionsTable(measured)] }
 }
 
+async function reports(folder: string): Promise<Outcome> {
+  const { program, messages } = given
+  const withTexts = given['no-texts'] !== true
+  const measured = await runReports({ folder, program, messages: Number(messages), withTexts })
+  const figures = reportsFigures(measured)
+  const backfills = figures.length > 0 ? [markdownOf(figures)] : []
+  return { measured, sections: [reportsAbout(measured), ...backfills, reportsTable(measured)] }
+}
+
 async function withPeers(folder: string): Promise<Outcome> {
   const messages = Number(given.messages)
   const measured = await measurePeers({ folder, program: given.program, messages })
@@ -248,6 +261,7 @@ const BENCHMARKS: Readonly<Record<string, (folder: string) => Promise<Outcome>>>
   lives,
   peers: withPeers,
   questions,
+  reports,
 }
 
 async function main(): Promise<void> {

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { startMeasured } from './measured-process.ts'
+import { startMeasured, type Usage } from './measured-process.ts'
 import type { Workspace } from './workspace.ts'
 
 export interface FillOptions {
@@ -14,7 +14,7 @@ export interface FillOptions {
 export async function fillWarehouse(
   { url, apiKey, workspaceId }: Workspace,
   { folder, program, settings }: FillOptions,
-): Promise<void> {
+): Promise<Usage> {
   process.stderr.write('filling a warehouse, which takes some minutes\n')
   const { child, ended } = startMeasured(
     [program, 'backfill', '--database', join(folder, 'parley.db'), '--log-level', 'error'],
@@ -27,5 +27,5 @@ export async function fillWarehouse(
     },
   )
   child.stdout?.resume()
-  await ended
+  return ended
 }
