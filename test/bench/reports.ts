@@ -74,7 +74,7 @@ async function fillBoth(path: string, options: ReportsOptions) {
   }
   const store = open(path)
   // Where somebody else has this name, parley makes no tables for reports.
-  store.db.exec('CREATE TABLE calendar (taken)')
+  store.db.exec('DROP TABLE calendar; CREATE TABLE calendar (taken)')
   store.close()
   const without = await fill()
   removeDatabase(path)
