@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   accessSync,
   constants,
@@ -111,6 +112,16 @@ describe('the content of the units', () => {
       expect(readUnit(name).all('UnsetEnvironment')).toEqual(['NODE_OPTIONS'])
     },
   )
+
+  test('a reload asks for no program that a small machine lacks, and sends SIGHUP', async () => {
+    const script = /^\/bin\/sh -c '(.+)'$/.exec(daemon.one('ExecReload'))?.[1] ?? 'no shell'
+    const target = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'])
+    const ended = once(target, 'exit')
+    const env = { PATH: newFolder(), MAINPID: String(target.pid) }
+    const { status } = spawnSync('/bin/sh', ['-c', script], { env })
+    if (status !== 0) target.kill()
+    expect(await ended).toEqual([null, 'SIGHUP'])
+  })
 
   test('the units use no other program that a machine might lack', () => {
     for (const program of SERVICES.flatMap(programsOf).filter(name => name !== PROGRAM))
