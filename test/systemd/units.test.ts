@@ -193,6 +193,19 @@ describe('the content of the units', () => {
     expect(installs.filter(line => !line.includes(report))).toEqual([])
   })
 
+  test.each([
+    ['failed', true],
+    ['active', true],
+    ['activating', false],
+  ])('a unit that is %s is reported: %s', (state, isReported) => {
+    const condition = readUnit('parley-failed@.service').one('ExecCondition')
+    const script = /^\+\/bin\/sh -c '(.+)'$/.exec(condition)?.[1] ?? 'no shell'
+    const path = newFolder()
+    writeFileSync(join(path, 'systemctl'), `#!/bin/sh\necho ${state}\n`, { mode: 0o755 })
+    const { status } = spawnSync('/bin/sh', ['-c', script.replaceAll('$$', '$')], { env: { PATH: path } })
+    expect(status).toBe(isReported ? 0 : 1)
+  })
+
   test('the units leave the daemon time to end', () => {
     expect(Number.parseInt(daemon.one('TimeoutStopSec'), 10)).toBeGreaterThan(10)
   })
