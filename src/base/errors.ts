@@ -91,6 +91,10 @@ export function reasonOf(error: unknown): string {
   return error instanceof ParleyError ? error.message : 'Internal error'
 }
 
+/** The hint of an error to store, as a field; no field for an error without one. */
+export const hintOf = (error: unknown): { hint?: string } =>
+  error instanceof ParleyError && error.hint !== undefined ? { hint: error.hint } : {}
+
 /** The code of an error, such as `ENOENT` or `SQLITE_BUSY`; undefined for anything without a code. */
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined

@@ -8,7 +8,8 @@ export const INSTALLATION = resolve(import.meta.dirname, '../..')
 export function pagePath(page: string): string {
   const path = join(INSTALLATION, page)
   const fromHere = relative(process.cwd(), path)
-  return fromHere.startsWith('..') ? path : fromHere
+  // In the folder / every path is below it, and one without its first / would look like that of a clone.
+  return fromHere.startsWith('..') || path === `/${fromHere}` ? path : fromHere
 }
 
 /**

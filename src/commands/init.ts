@@ -16,7 +16,7 @@ import {
 } from '../config/settings.ts'
 import { renderSettingsFile } from '../config/settings-file.ts'
 import { RESOURCE_NAMES } from '../declare/resource-names.ts'
-import { replaceFile } from '../store/disk/new-files.ts'
+import { replaceFile, writeFaultOf } from '../store/disk/new-files.ts'
 import type { GuessedSetting } from '../store/reporting/guessed-settings.ts'
 import { ask } from '../terminal/ask.ts'
 import { countText } from '../terminal/wording.ts'
@@ -210,10 +210,11 @@ function writePrivateFile(path: string, cwd: string, text: string): void {
     mkdirSync(dirname(absolute), { recursive: true, mode: 0o755 })
     replaceFile(absolute, text, 0o600)
   } catch (error) {
-    throw new StopError(`${path} cannot be written: ${error instanceof Error ? error.message : error}`, {
+    const { why, mend } = writeFaultOf(error)
+    throw new StopError(`${path} cannot be written: ${why}`, {
       code: 'settings-file-unwritable',
       exitStatus: EXIT_STATUS.settings,
-      hint: 'Choose another file with --config, or run parley as a user who can write there.',
+      hint: `${mend}, or choose another file with --config.`,
       cause: error,
     })
   }

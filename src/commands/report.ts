@@ -2,9 +2,9 @@ import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'
 import { systemClock } from '../base/clock.ts'
-import { EXIT_STATUS, errorCode, StopError } from '../base/errors.ts'
+import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import { jsonLine } from '../base/safe-text.ts'
-import { replaceFile } from '../store/disk/new-files.ts'
+import { replaceFile, writeFaultOf } from '../store/disk/new-files.ts'
 import {
   type CommandDefinition,
   DATABASE_ONLY,
@@ -98,9 +98,10 @@ function writeReport(file: string, html: string, mode: number): void {
   try {
     replaceFile(file, html, mode)
   } catch (error) {
-    throw new StopError(`${file} cannot be written (${errorCode(error) ?? 'unknown'})`, {
+    const { why, mend } = writeFaultOf(error)
+    throw new StopError(`${file} cannot be written: ${why}`, {
       code: 'report-unwritable',
-      hint: 'Choose another file, or run parley as a user who can write there.',
+      hint: `${mend}, or choose another file.`,
       cause: error,
       exitStatus: EXIT_STATUS.databaseUnavailable,
     })

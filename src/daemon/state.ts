@@ -1,6 +1,6 @@
 import type { App } from '../app/app.ts'
 import { type Clock, isoInstant } from '../base/clock.ts'
-import { EXIT_STATUS, exitStatusOf, ParleyError, reasonOf } from '../base/errors.ts'
+import { EXIT_STATUS, exitStatusOf, hintOf, reasonOf } from '../base/errors.ts'
 import type { ApiSettings } from '../config/loaded-settings.ts'
 import type { Session } from '../engine/run/session.ts'
 import type { DaemonState } from '../store/status/processes.ts'
@@ -20,9 +20,6 @@ export function stoppedState(clock: Clock, error?: unknown): DaemonState {
       : { reason: reasonOf(error), ...hintOf(error), exit_status: exitStatusOf(error) }
   return { state: 'stopped', ...end, since: isoInstant(clock.now()), until: null }
 }
-
-const hintOf = (error: unknown) =>
-  error instanceof ParleyError && error.hint !== undefined ? { hint: error.hint } : {}
 
 /** The rebuild of a large database file blocks all writes, for minutes. */
 export function rebuildingState(clock: Clock): DaemonState {

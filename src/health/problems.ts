@@ -220,10 +220,16 @@ function processProblems(
   if (writer.died || (backfill !== null && backfill.exit_status !== 0 && !isExplained)) {
     const detail = backfill?.reason ? withoutStop(backfill.reason) : null
     const what = 'The last backfill ended before it had read everything'
-    const todo = 'Run parley backfill again; it continues where it stopped.'
+    const todo = runAgainText(backfill?.hint)
     return [{ id: 'backfill:ended', kind: 'act', what, detail, todo, since: backfill?.ended_at ?? null }]
   }
   return []
+}
+
+/** @param hint how to remove the cause; it may already say what to run */
+function runAgainText(hint = ''): string {
+  if (/run (parley backfill|the command again)/.test(hint)) return hint
+  return `${hint} Run parley backfill again; it continues where it stopped.`.trimStart()
 }
 
 const isEndedByApi = (backfill: StatusReport['backfill']): boolean =>

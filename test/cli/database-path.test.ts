@@ -6,7 +6,7 @@ import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { parley } from './parley.ts'
-import { type Place, placeFor } from './workspace.ts'
+import { backfilled, type Place, placeFor } from './workspace.ts'
 
 const NOWHERE = { url: 'http://127.0.0.1:9', apiKey: 'demo-key', workspaceId: 'demo-workspace' }
 
@@ -96,3 +96,14 @@ test.concurrent.for(['sync_meta', 'sync_resources'])(
     )
   },
 )
+
+test('status says what to do about a damaged database as the backfill did that met it', async ctx => {
+  const place = await backfilled(ctx)
+  damageTable(place, 'activity_links')
+  const ended = await parley(['backfill'], place)
+  expect(ended.status).toBe(EXIT_STATUS.databaseUnavailable)
+  const [, hint = 'none'] = /^hint: (.*)$/m.exec(ended.stderr) ?? []
+  expect(hint).toContain('parley restore FILE')
+  const { stdout } = await parley(['status'], place)
+  expect(stdout).toContain(`it is damaged (SQLITE_CORRUPT). ${hint}\n`)
+})

@@ -148,6 +148,8 @@ test('an unwritable place is reported, and no partial file is left', async () =>
   writeFileSync(join(cwd, 'config'), 'a file where the folder should be')
   const { status, stderr } = await parley(['init'], { cwd })
   expect(status).toBe(EXIT_STATUS.settings)
-  expect(stderr).toMatch(/^parley: config\/parley\.toml cannot be written: E/)
+  expect(stderr).toMatch(
+    /^parley: config\/parley\.toml cannot be written: a part of its path is not a folder \(E\w+\)\nhint: Correct the path, /,
+  )
   expect(readdirSync(cwd)).toEqual(['config'])
 })

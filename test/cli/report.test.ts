@@ -98,7 +98,11 @@ describe('parley report', () => {
     [['parley.db'], EXIT_STATUS.usage, 'ends in .html'],
     [['a.html', '--json'], EXIT_STATUS.usage, 'takes no file'],
     [['folder.html'], EXIT_STATUS.usage, 'is not a report of parley'],
-    [['nowhere/a.html'], EXIT_STATUS.databaseUnavailable, 'cannot be written (ENOENT)'],
+    [
+      ['nowhere/a.html'],
+      EXIT_STATUS.databaseUnavailable,
+      'cannot be written: its folder does not exist (ENOENT)\nhint: Create the folder',
+    ],
     [['a.html', '--database', 'none.db'], EXIT_STATUS.databaseUnavailable, 'There is no warehouse'],
   ])('%o is refused with %i and writes nothing', async (args, status, said) => {
     mkdirSync(join(place.cwd, 'folder.html'), { recursive: true })

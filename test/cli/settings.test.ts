@@ -27,13 +27,15 @@ test('all wrong flags are reported at once, without a stack', async () => {
   ])
 })
 
-test('away from the installation, the hint names the settings page by its full path', async () => {
-  const cwd = emptyFolder()
-  const { stderr } = await parleyProcess(['backfill', '--max-concurrency', 'many'], { cwd })
-  const [, page = ''] = /^hint: (.*) explains every setting\.$/m.exec(stderr) ?? []
-  expect(page).toMatch(/^\/.*\/config\/README\.md$/)
-  expect(existsSync(page)).toBe(true)
-})
+test.each([emptyFolder(), '/'])(
+  'away from the installation, in %s, the hint names the settings page by its full path',
+  async cwd => {
+    const { stderr } = await parleyProcess(['backfill', '--max-concurrency', 'many'], { cwd })
+    const [, page = ''] = /^hint: (.*) explains every setting\.$/m.exec(stderr) ?? []
+    expect(page).toMatch(/^\/.*\/config\/README\.md$/)
+    expect(existsSync(page)).toBe(true)
+  },
+)
 
 test.for([
   'backfill',

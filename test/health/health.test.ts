@@ -258,6 +258,16 @@ describe('the problems of a warehouse', () => {
     },
   )
 
+  test.each([
+    [undefined, 'Run parley backfill again; it continues where it stopped.'],
+    ['Free space.', 'Free space. Run parley backfill again; it continues where it stopped.'],
+    ['Restore a snapshot, then run parley backfill.', 'Restore a snapshot, then run parley backfill.'],
+  ])('what to do about a backfill that ended begins with its hint: %s', (hint, todo) => {
+    const backfill = { ended_at: FRESH, exit_status: 73, reason: 'why', ...(hint && { hint }) }
+    const made = report({ writer: { ...STOPPED, command: 'backfill' }, daemon: null, backfill })
+    expect(problemsOf(made, NOW)).toMatchObject([{ id: 'backfill:ended', detail: 'why', todo }])
+  })
+
   test('settings that a reload refused are a warning while the daemon runs', () => {
     const invalid_settings = { since: SINCE, reason: 'Invalid settings, 2 problems:\n  a\n  b' }
     const made = report({ daemon: { ...RUNNING, invalid_settings } })

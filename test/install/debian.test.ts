@@ -82,6 +82,18 @@ test('key and warehouse have the owners and modes that the page names', () => {
   )
 })
 
+test('a reload works, and a daemon that was killed is restarted without a report', async () => {
+  expectDone('systemctl reload parley@acme.service')
+  expectDone('systemctl kill --signal=KILL parley@acme.service')
+  const report = 'parley-failed@parley@acme.service.service'
+  await until(
+    () => Promise.resolve(machine.run(`journalctl -o cat -u ${report}`).said),
+    said => said.includes("Skipped due to 'exec-condition'"),
+  )
+  expectDone('systemctl restart parley@acme.service')
+  expect(machine.run('journalctl -o cat -t parley').said).not.toContain('has failed')
+})
+
 test('an upgrade starts the running service again and keeps its data', () => {
   const rows = rowCount()
   const pid = () => machine.run('systemctl show -P MainPID parley@acme.service').said.trim()

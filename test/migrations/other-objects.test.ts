@@ -145,9 +145,12 @@ test('doctor foretells each name that an upgrade needs and something else has', 
   migrate(older, path, { migrations: migrationsOf(folder, 22) })
   expect(takenNameErrors(older, path)).toEqual([])
   older.exec('CREATE TABLE my_log (x); CREATE TABLE Metrics (x); CREATE VIEW team_versions AS SELECT 1')
+  older.exec('CREATE TABLE search_meetings (x); CREATE VIEW search_indices AS SELECT 1')
   const errors = takenNameErrors(older, path)
   expect(errors.map(({ message }) => /has a (?:table|view) (\w+)/.exec(message)?.[1]).sort()).toEqual([
     'Metrics',
+    'search_indices',
+    'search_meetings',
     'team_versions',
   ])
   const context = {

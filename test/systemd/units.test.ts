@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   accessSync,
   constants,
@@ -112,6 +113,16 @@ describe('the content of the units', () => {
     },
   )
 
+  test('a reload asks for no program that a small machine lacks, and sends SIGHUP', async () => {
+    const script = /^\/bin\/sh -c '(.+)'$/.exec(daemon.one('ExecReload'))?.[1] ?? 'no shell'
+    const target = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'])
+    const ended = once(target, 'exit')
+    const env = { PATH: newFolder(), MAINPID: String(target.pid) }
+    const { status } = spawnSync('/bin/sh', ['-c', script], { env })
+    if (status !== 0) target.kill()
+    expect(await ended).toEqual([null, 'SIGHUP'])
+  })
+
   test('the units use no other program that a machine might lack', () => {
     for (const program of SERVICES.flatMap(programsOf).filter(name => name !== PROGRAM))
       accessSync(program, constants.X_OK)
@@ -180,6 +191,19 @@ describe('the content of the units', () => {
     const installs = [...README.matchAll(/^install .+ parley@\.service .+$/gm)].map(([line]) => line)
     expect(installs).not.toEqual([])
     expect(installs.filter(line => !line.includes(report))).toEqual([])
+  })
+
+  test.each([
+    ['failed', true],
+    ['active', true],
+    ['activating', false],
+  ])('a unit that is %s is reported: %s', (state, isReported) => {
+    const condition = readUnit('parley-failed@.service').one('ExecCondition')
+    const script = /^\+\/bin\/sh -c '(.+)'$/.exec(condition)?.[1] ?? 'no shell'
+    const path = newFolder()
+    writeFileSync(join(path, 'systemctl'), `#!/bin/sh\necho ${state}\n`, { mode: 0o755 })
+    const { status } = spawnSync('/bin/sh', ['-c', script.replaceAll('$$', '$')], { env: { PATH: path } })
+    expect(status).toBe(isReported ? 0 : 1)
   })
 
   test('the units leave the daemon time to end', () => {

@@ -3,7 +3,14 @@ import { afterGrace } from '../../app/grace.ts'
 import { createReportUpdate } from '../../app/report-update.ts'
 import { startFields } from '../../app/start-fields.ts'
 import { isoInstant, systemClock } from '../../base/clock.ts'
-import { EXIT_STATUS, type ExitStatus, exitStatusOf, reasonOf, reportedError } from '../../base/errors.ts'
+import {
+  EXIT_STATUS,
+  type ExitStatus,
+  exitStatusOf,
+  hintOf,
+  reasonOf,
+  reportedError,
+} from '../../base/errors.ts'
 import { createLog, type Log } from '../../base/log.ts'
 import { jsonLine } from '../../base/safe-text.ts'
 import type { ApiSettings } from '../../config/loaded-settings.ts'
@@ -207,5 +214,5 @@ function endReport(end: { result: ExitStatus } | { error: unknown }, signal: Abo
     return { exit_status: end.result, reason: end.result === EXIT_STATUS.done ? null : (reason ?? null) }
   }
   const error = reportedError(end.error, signal)
-  return { exit_status: exitStatusOf(error), reason: reasonOf(error) }
+  return { exit_status: exitStatusOf(error), reason: reasonOf(error), ...hintOf(error) }
 }

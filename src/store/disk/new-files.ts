@@ -59,6 +59,26 @@ export function replaceFile(path: string, content: string | Uint8Array, mode: nu
   }
 }
 
+const WRITE_FAULTS: readonly { codes: RegExp; says: string; mend: string }[] = [
+  { codes: /^(ENOSPC|EDQUOT)$/, says: 'the disk is full', mend: 'Free some space' },
+  { codes: /^EROFS$/, says: 'its file system is read-only', mend: 'Mount it read-write' },
+  { codes: /^ENOENT$/, says: 'its folder does not exist', mend: 'Create the folder with mkdir -p' },
+  { codes: /^(ENOTDIR|EEXIST)$/, says: 'a part of its path is not a folder', mend: 'Correct the path' },
+  {
+    codes: /^(EACCES|EPERM)$/,
+    says: 'no permission to write there',
+    mend: 'Run parley as a user who can write there',
+  },
+]
+
+/** Why a file could not be written, and what a person can do: the beginning of a sentence. */
+export function writeFaultOf(error: unknown): { why: string; mend: string } {
+  const code = errorCode(error) ?? 'unknown'
+  const fault = WRITE_FAULTS.find(({ codes }) => codes.test(code))
+  if (fault === undefined) return { why: code, mend: 'Check the path and its disk' }
+  return { why: `${fault.says} (${code})`, mend: fault.mend }
+}
+
 export interface NewFile {
   /** The descriptor to write to. */
   file: number

@@ -6,6 +6,7 @@ import { hasColumn, hasTable } from '../database/existing-tables.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { queueEarlierDeletions } from '../deletions/purge-queue.ts'
 import { invalidateSearch } from '../search/index-marks.ts'
+import { MARKS, SEARCH_INDICES } from '../search/index-schema.ts'
 import { META } from '../sync/meta.ts'
 import { EARLIER_NAMES, ensureViews } from '../views/views.ts'
 import { plannedCopy, removeUnfinishedCopies, writeUpgradeCopy } from './backup.ts'
@@ -156,12 +157,19 @@ const MOVES: Readonly<Record<NamedObject['type'], (name: string) => string>> = {
 interface NamedObject {
   type: 'table' | 'view' | 'index'
   name: string
+  sql: string | null
 }
+
+const SEARCH_NAMES: ReadonlySet<string> = new Set([MARKS, ...SEARCH_INDICES.map(({ name }) => name)])
+
+/** Whether an object has the name of a full-text index, or of their marks, and is neither. */
+const takesSearchName = ({ name, sql }: NamedObject): boolean =>
+  SEARCH_NAMES.has(name.toLowerCase()) && !/^CREATE VIRTUAL TABLE |\bindexed_up_to\b/i.test(sql ?? '')
 
 /**
  * @param migrations the folder with the migrations
  * @returns the errors with which the next upgrade fails, since objects that parley did not create have names that the
- * pending migrations need
+ * pending migrations or the full-text indices need
  */
 export function takenNameErrors(db: Sqlite, file: string, migrations = FOLDER): StopError[] {
   const applied = appliedMigrations(db)
@@ -173,10 +181,13 @@ export function takenNameErrors(db: Sqlite, file: string, migrations = FOLDER): 
   const [own, wanted] = [created(true), created(false)]
   return db
     .prepare<unknown[], NamedObject>(
-      "SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view', 'index') ORDER BY name",
+      "SELECT type, name, sql FROM sqlite_master WHERE type IN ('table', 'view', 'index') ORDER BY name",
     )
     .all()
-    .filter(({ name }) => wanted.has(name.toLowerCase()) && !own.has(name.toLowerCase()))
+    .filter(object => {
+      const name = object.name.toLowerCase()
+      return (wanted.has(name) && !own.has(name)) || takesSearchName(object)
+    })
     .filter(({ type, name }) => type !== 'view' || !OWN_VIEWS.has(name))
     .map(object => nameTakenError(file, object))
 }

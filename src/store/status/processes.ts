@@ -56,6 +56,8 @@ export interface BackfillEnd {
   exit_status: number
   /** A sentence for people; null when the backfill read everything. */
   reason: string | null
+  /** What a person can do, as a sentence. */
+  hint?: string
 }
 
 /** `since` is null when the daemon ended without storing its state: it was killed, or the machine went down. */
