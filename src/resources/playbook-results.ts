@@ -51,6 +51,8 @@ export const playbookResultsResource = resource({
       table: 'playbook_results',
       everyRound: true,
       boundBySince: true,
+      // The list of playbooks leaves out inactive ones, but their results stay and their details can be read.
+      followUps: [{ on: ['inserted', 'revived'], feed: 'playbooks.detail', key: 'playbook_id', how: 'add' }],
       expected: { 403: 'withheld', 404: 'absent' },
     },
   },

@@ -214,3 +214,32 @@ test('a withheld meeting that a new activity names is read again at once', async
   await drain()
   expect(trial.column('SELECT access FROM meetings')).toEqual(['open'])
 })
+
+describe('a result of a playbook that the list leaves out', () => {
+  test('the playbook is read once by its detail, and stays', async () => {
+    const api = await startScriptedApi()
+    const playbook = (id: string, active: boolean) => ({ id, name: id, active, talk_points: [] })
+    const result = (id: string, of: string) => ({ id, playbook_id: of, talk_point_results: [] })
+    api.on('/v1/meetings', () => v1Page([{ meeting_id: 'm1' }]))
+    api.on('/v1/meetings/{id}', () => ({
+      body: { data: { meeting_id: 'm1', overview_status: 'COMPLETED' } },
+    }))
+    api.on('/v1/meetings/{id}/playbook-results', () => ({
+      body: { data: [result('r1', 'listed'), result('r2', 'inactive'), result('r3', 'inactive')] },
+    }))
+    api.on('/v1/playbooks', () => v1Page([{ id: 'listed' }]))
+    api.on('/v1/playbooks/{id}', ({ path }) => {
+      const id = path.split('/').at(-1) ?? ''
+      return { body: { data: playbook(id, id === 'listed') } }
+    })
+    const trial = await startTrial(api)
+    const { context, drain } = await startTimed(api, trial, ['meetings', 'playbook_results', 'playbooks'])
+    await drain()
+    wantList(context, 'playbooks.list')
+    await drain()
+    expect(trial.all('SELECT id, active FROM live_playbooks ORDER BY id')).toEqual([
+      { id: 'inactive', active: 0 },
+      { id: 'listed', active: 1 },
+    ])
+  })
+})

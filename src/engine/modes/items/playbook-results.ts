@@ -34,7 +34,8 @@ function storeResults(context: EngineContext, work: ItemWork, value: unknown, re
   const report = context.parsing.report(work, task.key)
   const list = readDataList(value)
   const items = list.flatMap(item => parse(item, report, task.key) ?? [])
-  writeRows(context, work.resource, feed.table, items, { ticket: reply.ticket, now: context.now() })
+  const written = { ticket: reply.ticket, now: context.now() }
+  writeRows(context, work.resource, feed.table, items, written, feed.followUps)
   // One of the rejects may be a stored result, so rejects prevent a denial.
   const hasRejects = items.length < list.length
   const listed = new Set(items.map(({ cells }) => cells[0]))
