@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -34,4 +35,17 @@ test.each([
   const name = path.replace('.test.ts', '.process.test.ts')
   expect(complaintsOf(path, text)).toEqual([`${path} ${what}: name it ${name}`])
   expect(complaintsOf(name, text)).toEqual([])
+})
+
+/** Folders of the project, and what git, npm, Docker and the tools of the tests read at this place. */
+const TOP_LEVEL = [
+  ...['.ci', 'config', 'drizzle', 'src', 'systemd', 'test', 'CHANGELOG.md', 'LICENSE', 'README.md'],
+  ...['.gitignore', '.npmrc', 'package.json', 'package-lock.json', 'tsconfig.json', 'biome.json'],
+  ...['Dockerfile', 'compose.yaml'],
+]
+
+test('no file that a run has left at the top level is committed', () => {
+  const listed = execFileSync('git', ['ls-files', '-z'], { cwd: join(FOLDER, '..'), encoding: 'utf8' })
+  const names = new Set(listed.split('\0').map(path => path.split('/', 1)[0] ?? ''))
+  expect([...names].filter(name => name !== '' && !TOP_LEVEL.includes(name))).toEqual([])
 })
