@@ -1,4 +1,5 @@
 import type { BareResult } from './bare-loop.ts'
+import type { Usage } from './measured-process.ts'
 import type { Trial } from './trial.ts'
 
 /** A measured figure and its target. */
@@ -101,6 +102,30 @@ export function simulatorFigure({ messages, peakKiB }: { messages: number; peakK
     reached: undefined,
   }
 }
+
+/** A ratio that may be at most so large. */
+export const ratioFigure = (measure: string, ratio: number, most: number): Figure => ({
+  measure,
+  value: ratio.toFixed(2),
+  wanted: `≤ ${most}`,
+  reached: ratio <= most,
+})
+
+/** A figure without a target. */
+export const plainFigure = (measure: string, value: string): Figure => ({
+  measure,
+  value,
+  wanted: '',
+  reached: undefined,
+})
+
+/** Time, size and memory of one run, as text. */
+export function describedRun({ usage, bytes }: { usage: Usage; bytes: number }): string {
+  const cpuMs = usage.userMs + usage.systemMs
+  return `${inSeconds(usage.wallMs)} (CPU ${inSeconds(cpuMs)}), ${(bytes / MIB).toFixed(0)} MiB, peak memory ${(usage.peakKiB / 1024).toFixed(0)} MiB`
+}
+
+const inSeconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`
 
 export function markdownOf(figures: readonly Figure[]): string {
   const says = (reached: boolean | undefined) => (reached === undefined ? '' : reached ? 'yes' : 'no')

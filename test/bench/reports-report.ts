@@ -1,7 +1,6 @@
-import type { Figure } from './report.ts'
-import type { FilledWarehouse, MeasuredUpdate, ReportsMeasured } from './reports.ts'
+import { describedRun, type Figure, plainFigure, ratioFigure } from './report.ts'
+import type { MeasuredUpdate, ReportsMeasured } from './reports.ts'
 
-const MIB = 2 ** 20
 const MOST_TIME = 1.15
 const MOST_SIZE = 1.2
 const MOST_MS: Readonly<Record<string, number>> = { 'a first build': 20_000, '1,000 new e-mails': 1000 }
@@ -14,33 +13,16 @@ export const reportsAbout = ({ held }: ReportsMeasured): string =>
 export function reportsFigures({ backfill }: ReportsMeasured): Figure[] {
   if (!backfill) return []
   const { with: on, without: off } = backfill
-  const judged = (measure: string, ratio: number, most: number): Figure => ({
-    measure,
-    value: ratio.toFixed(2),
-    wanted: `≤ ${most}`,
-    reached: ratio <= most,
-  })
-  const plain = (measure: string, value: string): Figure => ({
-    measure,
-    value,
-    wanted: '',
-    reached: undefined,
-  })
   return [
-    judged(
+    ratioFigure(
       'time of a backfill with these tables over time without',
       on.usage.wallMs / off.usage.wallMs,
       MOST_TIME,
     ),
-    judged('size with these tables over size without', on.bytes / off.bytes, MOST_SIZE),
-    plain('with', described(on)),
-    plain('without', described(off)),
+    ratioFigure('size with these tables over size without', on.bytes / off.bytes, MOST_SIZE),
+    plainFigure('with', describedRun(on)),
+    plainFigure('without', describedRun(off)),
   ]
-}
-
-function described({ usage, bytes }: FilledWarehouse): string {
-  const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`
-  return `${seconds(usage.wallMs)} (CPU ${seconds(usage.userMs + usage.systemMs)}), ${(bytes / MIB).toFixed(0)} MiB, peak memory ${(usage.peakKiB / 1024).toFixed(0)} MiB`
 }
 
 export function reportsTable({ updates }: ReportsMeasured): string {
