@@ -19,8 +19,8 @@ export type Deed = { atMs: number } /** `backMs`: what it hides is revealed agai
   | { kind: 'limit'; limit: LimitModel; forMs: number }
   /** The API refuses the key. */
   | { kind: 'refuse'; forMs: number }
-  /** SIGKILL, at the n-th statement of SQL from then or at once, and a start after a while. */
-  | { kind: 'kill'; statement?: number; downMs: number }
+  /** SIGKILL, before the n-th statement of SQL from then (that contains `withText`) or at once, and a start after a while. */
+  | { kind: 'kill'; statement?: number; withText?: string; downMs: number }
   | { kind: 'stop'; downMs: number }
   /** SIGHUP after an edit of the settings file, and another once the resources are what they were. */
   | { kind: 'reload'; pollSeconds: number }

@@ -287,10 +287,10 @@ export async function live(life: Life): Promise<Lived> {
       api.setApiKey('another-key')
       return hindered(forMs, () => api.setApiKey(api.apiKey))
     },
-    async kill({ statement, downMs }) {
+    async kill({ statement, withText, downMs }) {
       const killed = daemon
       if (killed === undefined) return
-      killed.kill(statement)
+      killed.kill(statement, withText)
       await machine.until(() => killed.isKilled() || killed.status() !== undefined)
       daemon = undefined
       later(downMs, startDaemon)

@@ -54,15 +54,19 @@ export interface Program {
   isKilled(): boolean
   output: { stdout: string; stderr: string; log: string }
   signal(name: 'SIGTERM' | 'SIGHUP'): void
-  /** As by SIGKILL: at once, or at the n-th statement of SQL from now. Its files stay as they are at that moment. */
-  kill(atStatement?: number): void
+  /**
+   * As by SIGKILL: at once, or before the n-th statement of SQL from now that contains the text. Its files stay as they
+   * are at that moment.
+   */
+  kill(atStatement?: number, withText?: string): void
   statements(): number
 }
 
 interface Owner {
   isDead: boolean
   statements: number
-  killAt: number
+  /** It is killed before the `left`-th statement with this text. */
+  fuse?: { left: number; withText: string }
   connections: Set<BetterSqlite.Database>
   /** What it waits for. A program that waits for nothing is loading a module, for which no time passes. */
   timers: Set<unknown>
@@ -276,7 +280,6 @@ export function createMachine({ seed, start, servers, files }: MachineOptions): 
       const owner: Owner = {
         isDead: false,
         statements: 0,
-        killAt: Number.POSITIVE_INFINITY,
         connections: new Set(),
         timers: new Set(),
       }
@@ -325,10 +328,10 @@ export function createMachine({ seed, start, servers, files }: MachineOptions): 
             else for (const listener of hangups) listener()
           })
         },
-        kill(atStatement) {
+        kill(atStatement, withText = '') {
           if (status !== undefined) return
           if (atStatement === undefined) owner.isDead = true
-          else owner.killAt = owner.statements + atStatement
+          else owner.fuse = { left: atStatement, withText }
         },
       }
     },
@@ -373,7 +376,7 @@ function watchSqlite(
   const plainGet: (this: unknown, ...values: unknown[]) => unknown = statements.get
   const plainPragma: (this: unknown, text: string) => unknown = Library.prototype.pragma as never
   const seen = new WeakSet<object>()
-  const enter = (db: BetterSqlite.Database, counts: boolean) => {
+  const enter = (db: BetterSqlite.Database, sql?: string) => {
     const owner = context.getStore()
     if (db === plain) return
     if (owner?.isDead) throw new Killed('killed')
@@ -385,23 +388,25 @@ function watchSqlite(
       for (const [name, call] of functions)
         db.function(name, { varargs: true, deterministic: true }, call as never)
     }
-    if (owner === undefined || !counts) return
+    if (owner === undefined || sql === undefined) return
     owner.statements += 1
-    if (owner.statements < owner.killAt) return
+    if (owner.fuse === undefined || !sql.includes(owner.fuse.withText)) return
+    owner.fuse.left -= 1
+    if (owner.fuse.left > 0) return
     owner.isDead = true
     throw new Killed('killed')
   }
   for (const name of ['prepare', 'exec', 'pragma'] as const) {
     const original: (this: unknown, ...args: unknown[]) => unknown = Library.prototype[name] as never
     replace(Library.prototype, name, function (this: BetterSqlite.Database, ...args: unknown[]) {
-      enter(this, name === 'exec')
+      enter(this, name === 'exec' ? String(args[0]) : undefined)
       return original.apply(this, args)
     } as never)
   }
   for (const name of ['run', 'get', 'all', 'iterate'] as const) {
     const original: (this: unknown, ...args: unknown[]) => unknown = statements[name]
     replace(statements, name, function (this: BetterSqlite.Statement, ...args: unknown[]) {
-      enter(this.database, true)
+      enter(this.database, this.source)
       return original.apply(this, args)
     } as never)
   }
