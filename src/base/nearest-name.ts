@@ -1,7 +1,7 @@
-/** The candidate closest to a mistyped name; undefined when none is close. */
+/** The candidate closest to a mistyped name; undefined when more than a third of the name would have to change. */
 export function nearestName(name: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined
-  let least = Math.max(2, Math.ceil(name.length / 4)) + 1
+  let least = Math.max(1, Math.floor(name.length / 3)) + 1
   for (const candidate of candidates) {
     const edits = editDistance(name.toLowerCase(), candidate.toLowerCase())
     if (edits < least) {
@@ -12,14 +12,19 @@ export function nearestName(name: string, candidates: Iterable<string>): string 
   return best
 }
 
+/** Two letters that have changed places count as one edit. */
 function editDistance(a: string, b: string): number {
+  let before: readonly number[] = []
   let row = Array.from({ length: b.length + 1 }, (_, column) => column)
   for (let i = 1; i <= a.length; i++) {
     const next = [i]
     for (let j = 1; j <= b.length; j++) {
       const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      const swapped = isSwapped ? (before[j - 2] ?? 0) + 1 : replaced
+      next.push(Math.min(replaced, swapped, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
     }
+    before = row
     row = next
   }
   return row[b.length] ?? 0
