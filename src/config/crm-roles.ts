@@ -313,6 +313,18 @@ const CONTACT_ROLES = {
     names: ['name', 'full name', 'contact name', 'display name', '氏名', '名前', '顧客担当者名'],
     example: 'name',
   },
+  first_name: {
+    holds: 'the first name, used where the whole name is missing',
+    kinds: ['text'],
+    names: ['first name', 'given name', '名'],
+    example: 'first_name',
+  },
+  last_name: {
+    holds: 'the last name, used where the whole name is missing',
+    kinds: ['text'],
+    names: ['last name', 'family name', 'surname', '姓'],
+    example: 'last_name',
+  },
   email: {
     holds: 'the e-mail address',
     kinds: ['text'],

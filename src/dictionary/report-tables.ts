@@ -369,7 +369,10 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
     },
     {
       contact_id: key('Contact (`crm_records.id`).', CONTACT_ID, RECORD),
-      contact: value('Name of the person.', 'Jordan Example'),
+      contact: value(
+        'Name of the person, made of first and last name where the whole name is missing.',
+        'Jordan Example',
+      ),
       email: value('E-mail address, in lower case.', 'jordan@example.com'),
       ...COMPANY,
       ...OWNER,

@@ -366,6 +366,33 @@ async function workspaceUpdateOf(
   await reportsOf({ ...store, now: NOW }).update(configOf(env))
 }
 
+test.each<[what: string, fields: Fields, name: string | null]>([
+  ['its first and last name', { firstname: 'Aiko', lastname: 'Tanaka' }, 'Aiko Tanaka'],
+  ['its last name, where it has no first name', { lastname: 'Tanaka' }, 'Tanaka'],
+  [
+    'its last and first name, in letters with that order',
+    { firstname: '愛子', lastname: '田中' },
+    '田中 愛子',
+  ],
+  [
+    'its whole name, where it has one',
+    { name: 'A. Tanaka', firstname: 'Aiko', lastname: 'Tanaka' },
+    'A. Tanaka',
+  ],
+  ['no name, where it has none', { firstname: ' ', lastname: '' }, null],
+])('a contact has %s', async (_, fields, name) => {
+  const { store, object, records, update } = workspace()
+  const texts = ['name', 'firstname', 'lastname', 'email']
+  object(
+    'contact',
+    texts.map(field => plainField(field, 'TEXT')),
+  )
+  records('contact', { k: { ...fields, email: 'aiko@theirs.example' } })
+  await update()
+  expect(store.column('SELECT contact FROM contacts')).toEqual([name])
+  expect(store.column("SELECT name FROM people WHERE person_id = 'aiko@theirs.example'")).toEqual([name])
+})
+
 describe('stages and pipelines', () => {
   test('a deleted stage keeps what it meant', async () => {
     const { store, deals, update, deal } = workspace()

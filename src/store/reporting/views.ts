@@ -222,6 +222,16 @@ ${OWNER_JOIN}`
 }
 
 /**
+ * SQL for the name of a person by the values of its roles. In Chinese, Japanese and Korean letters the last name comes
+ * first.
+ */
+function personName({ name, first_name = 'NULL', last_name = 'NULL' }: Readonly<Record<string, string>>) {
+  const [first, last] = [`coalesce(${first_name}, '')`, `coalesce(${last_name}, '')`]
+  const parts = `iif(unicode(${last_name}) >= 0x2E80, ${last} || ' ' || ${first}, ${first} || ' ' || ${last})`
+  return `CAST(coalesce(${name}, nullif(trim(${parts}), '')) AS TEXT)`
+}
+
+/**
  * SQL for the addresses of contacts and the domains of companies whose ids are in the JSON array `:keys`. Unlike the
  * views, this SQL reads them by key.
  */
@@ -244,8 +254,8 @@ export function keyedRecords(db: Sqlite): Deriving['crm'] {
     contactObject: contactObject ?? 'contact',
     contacts: keyed(
       'contact',
-      ({ name, email, company }) =>
-        `lower(${email}) AS address, ${name} AS name, ${isRelation ? company : 'NULL'} AS company_id`,
+      ({ email, company, ...names }) =>
+        `lower(${email}) AS address, ${personName(names)} AS name, ${isRelation ? company : 'NULL'} AS company_id`,
     ),
     companies: keyed('company', ({ domain = 'NULL' }) => `${domainIn(domain)} AS domain`),
   }
@@ -254,7 +264,7 @@ export function keyedRecords(db: Sqlite): Deriving['crm'] {
 function contactsView(db: Sqlite, settings: StoredSettings): string {
   const { sql, source } = records(db, settings, 'contact')
   return `
-SELECT x.id AS contact_id, x.name AS contact, CAST(lower(x.email) AS TEXT) AS email,
+SELECT x.id AS contact_id, ${personName({ name: 'x.name', first_name: 'x.first_name', last_name: 'x.last_name' })} AS contact, CAST(lower(x.email) AS TEXT) AS email,
   ${companyColumns(db, settings, source, 'contact')},
   ${OWNER_COLUMNS},
   CAST(coalesce(x.opted_out, 1 - x.opted_in) AS INTEGER) AS is_opted_out, x.object
