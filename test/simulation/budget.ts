@@ -6,15 +6,24 @@ import type { Truth, TruthKind } from '../../src/simulator/world/truth.ts'
  * Whatever happens to the workspace, the API, the machine or the program may have all of a route read once more, on that
  * day and on the next.
  *
- *     MARGIN × (polls + passes + beginnings × once + happenings × again) + SLACK + tries of what has failed
+ *     MARGIN × (polls + passes + beginnings × once + happenings × again) + SLACK + tries + trials
+ *
+ * What has failed is tried again. While another route fails, a trial on this one may tell whether the whole API does.
  *
  * Where lists have shown e-mails with other values for a while, the next pass over old ones, up to a week later, shows the right
  * values, and each text whose e-mail changes is read again: once each, on whichever day of that week (`corrections`).
  */
 export type Budget = (route: string, spent: Spent) => number
 
+interface Failures {
+  /** Requests that got no answer of the API, or that it could not answer. */
+  failed: number
+  /** Those of other routes. */
+  failedElsewhere: number
+}
+
 /** Of the day until now. */
-export interface Spent {
+export interface Spent extends Failures {
   /** Of the newest events. */
   polls: number
   /** 0 to 1. */
@@ -23,8 +32,6 @@ export interface Spent {
   beginnings: number
   /** Those after which everything that is read again and again may be read once more. */
   happenings: number
-  /** Requests that got no answer of the API, or that it could not answer. */
-  failed: number
 }
 
 const MARGIN = 1.5
@@ -33,6 +40,7 @@ const SLACK = 12
 
 /** Failed requests that are not counted. `trace.ts` says which requests have failed. */
 const TRIES_AN_HOUR = 6
+const TRIALS_AN_HOUR = 1
 
 const DAY = 86_400_000
 const PASSES_A_DAY = 4
@@ -40,6 +48,8 @@ const POLLS_A_DAY_OF_MEETINGS = 24
 const LOOKS_A_DAY_AT_THE_LOG = 48
 const MONTHS_OF_LOG = 25
 const TRIES_ON_THE_FIRST_DAY = 7
+/** Those of less than an hour every five minutes. */
+const RECENT_PARTS_A_DAY = 24 * 60
 
 /** Single reads of one item a day: at a tenth of its age apart, but at most hourly and at least weekly. */
 const readsADay = (ageMs: number) => Math.min(24, Math.max(1 / 7, (10 * DAY) / Math.max(ageMs, 1)))
@@ -72,12 +82,14 @@ export function budgetFor(truth: Truth, { scale, now }: { scale: number; now: nu
   }
   /**
    * Older parts of the list are read again, the recent ones more often: together about twice a day. What is dated in the
-   * future is read every hour.
+   * future is read every hour. Where that is more than half a page, no poll reaches back into the last hours, which are read
+   * in parts instead.
    */
   const timeline = (kind: TruthKind, time: string): Cost => {
     const once = 1 + Math.floor(count(kind) / 100)
     const ahead = [...truth.items(kind)].filter(item => Date.parse(String(item[time])) > now).length
-    return { once, still: (2 * once + 24 * Math.ceil(ahead / 100)) / scale, poll: 1 }
+    const recent = ahead > 50 ? RECENT_PARTS_A_DAY : 0
+    return { once, still: (2 * once + 24 * Math.ceil(ahead / 100) + recent) / scale, poll: 1 }
   }
   const ages = [...truth.items('meetings')].map(
     ({ start_time }) => (now - Date.parse(String(start_time))) * scale,
@@ -117,13 +129,14 @@ export function budgetFor(truth: Truth, { scale, now }: { scale: number; now: nu
     '/v1/bot-definition': whole(1),
     '/v1/settings/integrations': whole(1),
   }
-  return (route, { polls, share, beginnings, happenings, failed }) => {
+  return (route, { polls, share, beginnings, happenings, failed, failedElsewhere }) => {
     const { once, again = once, still, poll = 0 } = costs[route] ?? { once: 0, still: 0 }
     // What comes at intervals may come at the begin of each.
     const passes = still * Math.min(1, share + 1 / PASSES_A_DAY)
     const tries = Math.min(failed, SLACK + 24 * TRIES_AN_HOUR * share)
+    const trials = Math.min(failedElsewhere, SLACK + 24 * TRIALS_AN_HOUR * share)
     const usual = polls * poll + passes + beginnings * once + happenings * again
-    return Math.ceil(MARGIN * usual + SLACK + tries)
+    return Math.ceil(MARGIN * usual + SLACK + tries + trials)
   }
 }
 
@@ -175,8 +188,9 @@ export function createBudget({ start, now, truth, pollSeconds, scale }: BudgetOp
      * The most requests of the route on this day until now.
      * @param requests those that were made
      * @param failed of them
+     * @param failedElsewhere of all other routes
      */
-    of(route: string, { requests, failed }: { requests: number; failed: number }): number {
+    of(route: string, { requests, ...failures }: Failures & { requests: number }): number {
       const day = Math.floor((now() - start) / DAY)
       const begin = start + day * DAY
       if (countedAt < begin) {
@@ -190,7 +204,7 @@ export function createBudget({ start, now, truth, pollSeconds, scale }: BudgetOp
         const budget = budgetFor(truth(), { scale, now: now() })
         today = { day, budget, beginnings, happenings: felt.length - beginnings }
       }
-      const most = today.budget(route, { ...today, polls, share: (now() - begin) / DAY, failed })
+      const most = today.budget(route, { ...today, polls, share: (now() - begin) / DAY, ...failures })
       const isCorrection = requests > most && route === '/v2/messages/{messageId}' && takeCorrection()
       return isCorrection ? requests : most
     },

@@ -34,7 +34,7 @@ interface TraceOptions {
   start: number
   now(): number
   /** The most requests of a route that are allowed on this day. */
-  allowed(route: string, load: Load): number
+  allowed(route: string, spent: Load & { failedElsewhere: number }): number
   /** Called before the request is answered. */
   asked(route: string): void
   find(found: string): void
@@ -57,7 +57,8 @@ export function traceOf(server: Server, { start, now, allowed, asked, find }: Tr
     load.requests += 1
     count += 1
     asked(route)
-    const most = allowed(route, load)
+    const failedToday = [...(days[day]?.values() ?? [])].reduce((sum, { failed }) => sum + failed, 0)
+    const most = allowed(route, { ...load, failedElsewhere: failedToday - load.failed })
     if (load.requests > most)
       find(`${route} was asked ${load.requests} times on a day on which ${most} times were enough until then`)
     const { searchParams: query } = new URL(url, 'http://api.example')
