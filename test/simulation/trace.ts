@@ -25,10 +25,17 @@ export interface Trace {
 
 const DAY = 86_400_000
 const FAILED: ReadonlySet<number> = new Set([401, 408, 425, 429])
-/** Of an answer that is neither cut nor a page for people. */
-const JSON_END = /[}\]]\s*$/
 /** An answer that brings nothing and says that there is more. */
 const EMPTY_PAGE = /"data":\[\],.*"has_next_page":true/
+
+const isJson = (body: string): boolean => {
+  try {
+    JSON.parse(body)
+    return true
+  } catch {
+    return false
+  }
+}
 
 interface TraceOptions {
   start: number
@@ -73,7 +80,7 @@ export function traceOf(server: Server, { start, now, allowed, asked, find }: Tr
     const { end } = response
     response.end = (...given: unknown[]) => {
       const body = String(given[0])
-      isUnusable = EMPTY_PAGE.test(body.slice(0, 200)) || !JSON_END.test(body)
+      isUnusable = EMPTY_PAGE.test(body.slice(0, 200)) || !isJson(body)
       return Reflect.apply(end, response, given)
     }
     response.once('close', () => {

@@ -16,10 +16,11 @@ const MOST_DOUBLINGS = 6
 export type MissedRows = ReturnType<typeof createMissedRows>
 
 /**
- * Counts the rows that the passes over a list miss. When one pass misses more than 500 rows, an error of the API is
- * more likely than real deletions. The list is then read again twice, a minute apart, before the missing rows are
- * requested one by one. Otherwise a single empty answer would cause a request for each row. The counts are in memory
- * only: if a restart loses them, parley sends these requests.
+ * Counts the rows that the passes over a list miss. When one pass misses more than 500 rows, or shows nothing although
+ * there were rows, an error of the API is more likely than real deletions. The list is then read again twice, a minute
+ * apart, before the missing rows are requested one by one. Otherwise a single empty answer would cause a request for
+ * each row, and hide new rows until the next pass. The counts are in memory only: if a restart loses them, parley sends
+ * these requests.
  */
 export function createMissedRows(options: EngineOptions) {
   /** By segment: the number of times that it is still to be read again. */
@@ -34,15 +35,16 @@ export function createMissedRows(options: EngineOptions) {
     },
     /**
      * Ends the count of a pass. Returns the time in ms after which the segment is read again because a pass missed many
-     * rows; undefined when no pass did.
+     * rows, or all; undefined when no pass did.
      * @param isSuspecting whether rows became suspected in this pass
+     * @param isEmpty whether the pass showed no row
      */
-    passEnded(segment: number, isSuspecting = false): number | undefined {
+    passEnded(segment: number, { isSuspecting = false, isEmpty = false }): number | undefined {
       if (isSuspecting) suspecting.set(segment, (suspecting.get(segment) ?? 0) + 1)
       else suspecting.delete(segment)
-      const isMany = (missed.get(segment) ?? 0) > MANY_MISSING
+      const isDoubtful = (missed.get(segment) ?? 0) > (isEmpty ? 0 : MANY_MISSING)
       missed.delete(segment)
-      const left = rechecks.get(segment) ?? (isMany ? RECHECKS : 0)
+      const left = rechecks.get(segment) ?? (isDoubtful ? RECHECKS : 0)
       if (left === 0) {
         rechecks.delete(segment)
         return undefined

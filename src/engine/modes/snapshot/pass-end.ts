@@ -54,7 +54,10 @@ export function* endPass(context: EngineContext, ended: EndedPass): Batches {
   for (const key of feed.always ?? [])
     store.tasks.add({ feed: `${resource}.detail`, key, dueAt: store.dueClock.after(0) })
   endPassOf(store.segments, pass)
-  const againMs = missedRows.passEnded(pass.id, missed > 0) ?? confirmingPassMs(context, ended)
+  // Where only a pass denies rows, another one follows anyway.
+  const isEmpty = pass.rows === 0 && feed.evidence.by !== 'second-pass'
+  const againMs =
+    missedRows.passEnded(pass.id, { isSuspecting: missed > 0, isEmpty }) ?? confirmingPassMs(context, ended)
   if (againMs !== undefined) wantSegment(context, pass, againMs)
   if (pass.passStartedAt && !feed.scope) store.state.fresh(resource, pass.passStartedAt)
   yield* forgetSeen(context, id, pass.scope)

@@ -120,7 +120,7 @@ function endTimelinePass(
   const { store, schedule, log } = context
   endPassOf(store.segments, reached)
   if (reached.from === null) noteUnboundedPass(context, list, isUnbounded(list.feed, base))
-  const againMs = context.missedRows.passEnded(reached.id)
+  const againMs = context.missedRows.passEnded(reached.id, { isEmpty: reached.rows === 0 })
   if (againMs !== undefined) wantSegment(context, reached, againMs)
   if (isHead(reached, context.server.now())) markFresh(context, list, reached)
   log.debug('A span of event time was listed to its end', {
