@@ -1,5 +1,5 @@
 import { type App, openApp } from '../app/app.ts'
-import { afterGrace } from '../app/grace.ts'
+import { afterGrace } from '../app/grace-after-stop.ts'
 import type { Clock } from '../base/clock.ts'
 import { EXIT_STATUS, reasonWithHint, StopError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'

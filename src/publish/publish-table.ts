@@ -33,7 +33,7 @@ import { PARTS_PROPERTY, type PartNote, type PublishedPart, type PublishedState 
 import { type PublishedTable, TABLE_PROPERTY } from './published-tables.ts'
 import type { PartReader } from './row-ranges.ts'
 import type { Storage } from './storage/storage.ts'
-import { ERASED_PROPERTY } from './sweep.ts'
+import { ERASED_PROPERTY } from './unneeded-files.ts'
 
 /**
  * Publishes one table. Its rows are divided into parts, months or ranges of keys, each of which is one data file. Only

@@ -5,7 +5,7 @@ import { createRowCounter, type TableProgress } from '../export/partitions.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { readCompleteness } from '../store/status/status.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
-import { type BegunPublication, beginPublication, stoppedAfter } from './begin.ts'
+import { type BegunPublication, beginPublication, stoppedAfter } from './begin-publication.ts'
 import { comparisonWith, type PartsComparison, type PartsToCompare, partsToCompare } from './comparison.ts'
 import { inParallel } from './in-parallel.ts'
 import { isOvertaken, writeHint } from './metadata-file.ts'
@@ -28,7 +28,7 @@ import { type PublishedTarget, readTarget } from './published-state.ts'
 import { droppedTable, type PublishedTable, publishedTables } from './published-tables.ts'
 import type { Storage } from './storage/storage.ts'
 import type { TargetReader } from './storage/target-reader.ts'
-import { ERASED_PROPERTY, expireSnapshots, removeUncommitted, sweepTable } from './sweep.ts'
+import { ERASED_PROPERTY, expireSnapshots, removeUncommitted, removeUnneeded } from './unneeded-files.ts'
 
 /**
  * Publishes the warehouse as of one instant: every table as an Iceberg table. Tables whose rows belong to rows of other
@@ -259,7 +259,7 @@ async function publishRows(
   return commitInTurn(context.options.storage)(written)
 }
 
-const MOST_SWEEPS = 16
+const MOST_REMOVALS = 16
 
 interface Completed {
   /** All tables but `publications`. */
@@ -269,7 +269,7 @@ interface Completed {
   rows: readonly PublicationRow[]
 }
 
-/** Expires snapshots and sweeps the tables. @returns the removed paths */
+/** Expires snapshots and removes the files that no table needs. @returns the removed paths */
 async function removeExpired(
   { options, target, publication }: PublicationContext,
   { published, completed, rows }: Completed,
@@ -279,10 +279,10 @@ async function removeExpired(
   const storage = stoppedAfter(options.storage, completed)
   const remove = async (table: TablePublication) => {
     const kept = snapshotsShown(rows, table.folder, keep)
-    const swept = await expireSnapshots({ storage, clock, kept, purgedAt }, table)
-    return sweepTable(storage, target, swept, publication)
+    const current = await expireSnapshots({ storage, clock, kept, purgedAt }, table)
+    return removeUnneeded(storage, target, current, publication)
   }
-  const removed = await inParallel(published, MOST_SWEEPS, remove)
+  const removed = await inParallel(published, MOST_REMOVALS, remove)
   // The expiry of the snapshots of `publications` writes a newer version, after which `storage` refuses commits.
   removed.push(await remove(completed))
   return removed.flat()

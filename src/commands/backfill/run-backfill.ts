@@ -1,5 +1,5 @@
 import { type App, openApp } from '../../app/app.ts'
-import { afterGrace } from '../../app/grace.ts'
+import { afterGrace } from '../../app/grace-after-stop.ts'
 import { createReportUpdate } from '../../app/report-update.ts'
 import { startFields } from '../../app/start-fields.ts'
 import { isoInstant, systemClock } from '../../base/clock.ts'

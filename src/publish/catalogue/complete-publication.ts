@@ -7,7 +7,7 @@ import type { TargetReader } from '../storage/target-reader.ts'
 /**
  * Finds what a target shows: the tables of its last complete publication. A table may be ahead of it when the next
  * publication is in progress or was interrupted. Then an earlier version of the table's metadata is the right one. Its
- * file exists, since only a complete publication is followed by a sweep.
+ * file exists, since only a complete publication is followed by a removal of files.
  */
 
 export interface CompletePublication extends PublicationRow {

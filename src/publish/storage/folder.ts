@@ -50,7 +50,7 @@ export function openFolder({ path, location, mode, clock }: FolderOptions): Stor
     write: async (file, bytes) => writeNewFile(prepare(file), bytes, mode),
     async writeIfAbsent(file, bytes) {
       const place = prepare(file)
-      // A process that is killed leaves the file, and the next sweep removes it.
+      // A process that is killed leaves the file, and the next publication removes it.
       const temporary = join(dirname(place), `.tmp-${randomUUID()}`)
       writeNewFile(temporary, bytes, mode)
       syncFolders()

@@ -116,7 +116,7 @@ function objectsOf(options: S3Options, bucket: BucketClient) {
 }
 
 /**
- * Refuses a prefix with other objects, some of which a sweep could remove, and marks a new prefix. The mark is the
+ * Refuses a prefix with other objects, some of which a publication could remove, and marks a new prefix. The mark is the
  * first object, so it exists if parley wrote any. Writing it twice shows whether the server honours If-None-Match: a
  * server that ignores the header would let two publications mix.
  */

@@ -10,7 +10,7 @@ import { type PublishedPart, type PublishedState, pathIn } from '../published-st
 import type { PublishedTable } from '../published-tables.ts'
 import { rangesOfLostKeys } from '../row-ranges.ts'
 import type { TargetReader } from '../storage/target-reader.ts'
-import { isErasureDue } from '../sweep.ts'
+import { isErasureDue } from '../unneeded-files.ts'
 import type { FoundFault } from './fault.ts'
 import { type NamedFiles, namedFiles } from './named-files.ts'
 import { erasedRows, fileFaults } from './verify-file.ts'

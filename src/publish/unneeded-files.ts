@@ -75,10 +75,10 @@ export async function expireSnapshots(
  * S3, a later publication may be in progress. Its files are left to it: they were not there when this publication began,
  * or have a higher number.
  * @param target what the target had when the publication began
- * @param publication the number of the publication that sweeps
+ * @param publication the number of the publication that removes them
  * @returns the removed paths
  */
-export async function sweepTable(
+export async function removeUnneeded(
   storage: Storage,
   target: PublishedTarget,
   table: TableVersion,
@@ -133,8 +133,8 @@ async function filesOfTable(
  * Removes the files that interrupted publications wrote and did not commit. This is done before a publication writes,
  * so that repeated interruptions, such as by a full disk, do not add up. Without a lock, a publication that this one has
  * stopped may still create a table that the target does not have yet. So of such a table only the data files are
- * removed, which are written again where they are missing (`isMissing`). Its manifests, which have no rows, wait for the
- * sweep.
+ * removed, which are written again where they are missing (`isMissing`). Its manifests, which have no rows, wait for
+ * `removeUnneeded`.
  * @param publication the number of the publication that has begun
  * @returns the removed paths
  */
@@ -158,7 +158,7 @@ export function publicationOf(path: string): number | undefined {
   return number === undefined ? undefined : Number(number)
 }
 
-/** A file is removed before the file that names it, so that an interrupted sweep can be continued. */
+/** A file is removed before the file that names it, so that an interrupted removal can be continued. */
 const REMOVAL_ORDER = ['.parquet', '-manifest.avro', '-snapshot.avro']
 
 function removalRank(path: string): number {
