@@ -219,7 +219,7 @@ function listUnderData(value: unknown): readonly unknown[] {
 
 function pagingUnder(value: unknown, name: 'page_info' | 'pagination'): PagingFields {
   const paging = isJsonObject(value) ? own(value, name) : undefined
-  if (!isJsonObject(paging)) throw brokenEnvelope(`an object ${name}`, value)
+  if (!isJsonObject(paging)) throw brokenEnvelope(`an object with an object in ${name}`, value)
   return paging
 }
 

@@ -31,7 +31,7 @@ export function tlsReason(code: string): string | undefined {
   return `${what} (${code})${advice === undefined ? '' : `; ${advice}`}`
 }
 
-export const isNoTls = (code: string): boolean => TLS_REASONS[0]?.pattern.test(code) === true
+export const meansNoTls = (code: string): boolean => TLS_REASONS[0]?.pattern.test(code) === true
 
 /** The phrases of failures that last until a person removes their cause. They are found in stored reasons too. */
 const LASTING: readonly { pattern: RegExp; todo(source: string): string }[] = [

@@ -3,7 +3,7 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { type buildConnector, Pool } from 'undici'
 import { systemClock } from './clock.ts'
-import { failureCode, isNoTls, tlsReason } from './connection-faults.ts'
+import { failureCode, meansNoTls, tlsReason } from './connection-faults.ts'
 import { hostOf } from './loopback.ts'
 import { type HttpProxy, ProxyError, type ProxyRules, proxyFor, shownProxy } from './proxies.ts'
 
@@ -90,7 +90,9 @@ function tunnelThrough(proxy: HttpProxy, connectMs: number, trust: Trust): build
       secure.on('error', error => {
         const code = failureCode(error)
         // A login page of the proxy answers like this, as does a server without TLS.
-        end(isNoTls(code) ? new ProxyError(`what ${name} connects to does not speak TLS (${code})`) : error)
+        end(
+          meansNoTls(code) ? new ProxyError(`what ${name} connects to does not speak TLS (${code})`) : error,
+        )
       })
     })
     asking.end()

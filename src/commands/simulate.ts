@@ -102,7 +102,7 @@ function serviceOptions(): Option[] {
     new Option('--json', 'print the address as one line of JSON'),
     new Option(
       '--control',
-      'also serve, without a key: GET /_simulator/truth (counts) and /_simulator/truth/KIND (every item as a line of JSON), GET and DELETE /_simulator/requests, POST /_simulator/changes, faults, limit and key',
+      'also serve, without a key: GET /_simulator/truth (counts) and /_simulator/truth/KIND (every item as a line of JSON), GET and DELETE /_simulator/requests, POST /_simulator/changes, /_simulator/faults, /_simulator/limit and /_simulator/key',
     ),
   ].map(option => option.helpGroup('Service:'))
 }
@@ -171,7 +171,7 @@ function behaviourOptions(): Option[] {
     ).choices(['empty', 'not-found']),
     new Option(
       '--access-log-end-parameter <name>',
-      'name of the parameter that ends an access log period (default to)',
+      'name of the query parameter for the end of a period of the access log (default: "to")',
     ),
     numberOption('--overviews-after <ms>', 'time after the start when unready overviews become ready'),
     new Option('--no-security', 'a workspace without the access log'),

@@ -154,7 +154,7 @@ function refuseRatesWithoutCurrency(
 ): void {
   if (rates === undefined || sources['reporting.currency'] !== 'default') return
   found.problems.push({
-    text: `reporting.rates is set ${placeText(sources['reporting.rates'])}: expected reporting.currency to be set too, since a rate is what another currency is worth in it`,
+    text: `reporting.rates is set ${placeText(sources['reporting.rates'])}: expected reporting.currency to be set too, since the rates convert amounts into it`,
     about: 'reporting.rates',
     hint: 'Set reporting.currency, such as currency = "EUR" under [reporting], or remove reporting.rates.',
   })

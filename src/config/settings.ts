@@ -183,7 +183,7 @@ export const SETTINGS = {
     kind: kinds.number({ above: 0, max: 100 }),
     default: 1,
     description:
-      'Multiplies every interval and deadline of audits, snapshots, re-reads, readiness and unavailable resources. The result is at least one second. Polls, retries, timeouts, calendar work and retention are not affected. Reads of single items that are already planned keep their time. 0.001 turns days into minutes, for trials and tests.',
+      'Multiplies how long parley waits before it reads lists and items again, looks at unavailable resources again, and confirms deletions, also those that the mass-deletion guard holds back. The result is at least one second. Polls, retries, timeouts, scheduled work such as snapshots and publications, and retention are not affected. Reads of single items that are already planned keep their time. 0.001 turns days into minutes, for trials and tests.',
     flag: '--interval-scale',
     placeholder: 'number',
     example: '0.001',
@@ -396,7 +396,7 @@ export const SETTINGS = {
     kind: kinds.location,
     without: 'where the target is',
     description:
-      'The URL at which readers find the target, if it is not at the same path for them. Readers take `?` and `#` for the end of a path, so a new target whose path has them needs a location without them. It stays the same for the life of a target.',
+      'The URL at which readers find the target, if it is not at the same path for them. Readers cut a path at `?` and `#`, so a new target with one of these in its path needs a location without them. The location of a target cannot change later.',
     flag: '--publish-location',
     placeholder: 'url',
     example: '"s3://bucket/lake"',

@@ -1,11 +1,11 @@
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../base/clock.ts'
 import {
-  clean,
   type Due,
   dueMaintenance,
   dueRebuild,
   type MaintainDeps,
   maintain,
+  removePurgedRemains,
   warnOfClock,
 } from '../retention/maintain.ts'
 
@@ -44,7 +44,7 @@ export async function maintainNightly(
   const warn = createDelayWarning(deps)
   const work: Readonly<Record<Due, () => Promise<void>>> = {
     maintenance: () => maintain(deps),
-    cleaning: () => clean(deps),
+    cleaning: () => removePurgedRemains(deps),
     nothing: async () => undefined,
     'clocks-differ': async () => warn('clocks-differ'),
     unknown: async () => warn('unknown'),

@@ -90,7 +90,7 @@ function unmetText({ test, rows }: DataTestResult): string {
   switch (test.kind) {
     case 'keys':
       return test.isNullTest
-        ? `${table}: ${countText(rows, 'row has', 'rows have')} NULL in a column that is never NULL`
+        ? `${table}: ${countText(rows, 'row has', 'rows have')} NULL in a column that must not be NULL`
         : `${place}: ${countText(rows, 'key')} not unique`
     case 'values':
       return `${place}: ${count} with another value than ${expected}`

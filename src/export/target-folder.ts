@@ -62,8 +62,9 @@ const unlockableError = (path: string, verb: FolderUse['verb']): StopError =>
   )
 
 /**
- * Adds the lock's path if the lock is no database: SQLite names no file, and reports a folder as a missing permission.
- * SQLite's many codes for a failed read, write or lock become EIO.
+ * The cause to report in place of SQLite's error about the lock file. A folder in its place becomes EISDIR, which SQLite
+ * reports as a missing permission. A file that is no database gets its path, which SQLite does not name. SQLite's many
+ * codes for a failed read, write or lock become EIO.
  */
 function lockCause(cause: unknown, path: string, use: FolderUse): unknown {
   if (errorCode(cause)?.startsWith('SQLITE_IOERR'))
@@ -150,7 +151,7 @@ const FAULTS: readonly TargetFault[] = [
     codes: ['ELOOP'],
     says: 'a symbolic link is in the way',
     isAtPath: true,
-    hint: 'The folder itself may be a link, but nothing inside it, where another user may have put one. Remove the link, or choose another folder.',
+    hint: 'The folder itself can be a link, but links inside it are refused, since another user could have made them. Remove the link, or choose another folder.',
   },
   {
     codes: ['ENOENT'],

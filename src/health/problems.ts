@@ -247,7 +247,7 @@ const WAITS: Readonly<Record<string, string>> = {
   'other-workspace': 'The database at this path belongs to another workspace',
   'not-writing': 'The daemon does not write the database',
   halted: 'The process that writes the database is stopped',
-  'not-opened': 'The process that holds the lock of the database does not use this file',
+  'not-opened': 'The process that holds the lock does not have this database open',
 }
 
 function waitingProblem({ code = 'waiting', reason, hint, since }: DaemonReport): HealthProblem {

@@ -50,7 +50,7 @@ export function shownReason(
 export function rateSentence(rate: RateReport | null, now: number): string {
   if (rate === null) return 'The rate limit of the API is not known yet.'
   const { requests_per_second: speed, concurrency, limited_by: limit, learned_at: at } = rate
-  if (limit === null) return 'The API has shown no limit for all requests so far.'
+  if (limit === null) return 'The API has not limited the rate of all requests so far.'
   const allows = {
     rate: `about ${rateText(speed)} requests/s`,
     concurrency: `${wholeNumber(concurrency)} requests at once`,

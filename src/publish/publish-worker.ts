@@ -25,7 +25,7 @@ answerParent(async (input: PublishInput): Promise<PublishAnswer> => {
   }
 })
 
-/** The error for one that parley did not raise on purpose, by its code or name. */
+/** The error to report for an unexpected one. It has only the code or name of that, since a message may quote data. */
 function faultError(error: unknown): StopError {
   const name = errorCode(error) ?? (error instanceof Error ? error.name : 'unknown')
   return new StopError(`A fault of the program ended the publication (${name})`, {

@@ -138,7 +138,7 @@ export async function maintain(deps: MaintainDeps): Promise<void> {
   )
   if (signal.aborted) return
   const removed = await tryToRemoveOldCopies(deps, before)
-  await clean(deps)
+  await removePurgedRemains(deps)
   if (signal.aborted) return
   store.maintenance.optimize()
   await store.transaction(() => store.state.setMeta(META.maintainedAt, isoInstant(clock.now())))
@@ -154,7 +154,7 @@ export async function maintain(deps: MaintainDeps): Promise<void> {
  * Removes the remains of purged content from the database's files. Remains in the `-wal` stay while a reader's
  * transaction needs that file.
  */
-export async function clean({ store, clock, log, signal }: MaintainDeps): Promise<void> {
+export async function removePurgedRemains({ store, clock, log, signal }: MaintainDeps): Promise<void> {
   const rebuild = dueRebuild({ store, clock })
   await store.purger.clean(rebuild === 'now' ? { rebuild: true, signal } : { rebuild: false })
   const { inLog, inFile, bytes } = store.purger.remains()

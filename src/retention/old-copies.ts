@@ -4,12 +4,12 @@ import { errorCode, isMissingFile } from '../base/errors.ts'
 import type { Log, LogFields } from '../base/log.ts'
 import type { Settings } from '../config/loaded-settings.ts'
 import {
+  copiesBeforeUpgrades,
   keptByRestores,
   type Removal,
   removeFiles,
   removePartials,
   snapshotInstant,
-  upgradeCopiesOf,
 } from '../store/copies/copy-files.ts'
 import { unfinishedCopiesOf } from '../store/migrations/backup.ts'
 import { ownersOf } from '../store/snapshot/copy-process.ts'
@@ -31,9 +31,9 @@ export interface OldCopiesDeps {
 }
 
 /**
- * Removes copies of this warehouse that are older than `before`, even when snapshots are off now, and copies with
- * content that was purged before a later snapshot was made. Also removes unfinished copies that killed processes left.
- * Call it only while this machine's clock is known to be right.
+ * Removes copies of this warehouse that are older than `before`, even when snapshots are off now. The newest snapshot
+ * stays unless it may hold purged content. Copies from before a purge go as soon as there is a snapshot from after it,
+ * and so do unfinished copies that killed processes left. Call it only while this machine's clock is known to be right.
  * @returns the number of logged removals
  */
 export async function removeOldCopies(
@@ -176,7 +176,7 @@ async function findCopies(
   warn: Warn,
 ): Promise<FoundCopy[]> {
   const kept = new Set(keptByRestores(file))
-  const nextToDatabase = [...upgradeCopiesOf(file), ...kept].map(path => ({
+  const nextToDatabase = [...copiesBeforeUpgrades(file), ...kept].map(path => ({
     path,
     namedAt: undefined,
     isInOwnFolder: true,

@@ -51,7 +51,7 @@ import { createRejects } from './sync/rejects.ts'
 import { createState, seedResources } from './sync/resource-state.ts'
 import { createResync } from './sync/resync.ts'
 import { createRounds } from './sync/rounds.ts'
-import { createDays, createMinutes, createRuns } from './sync/runs.ts'
+import { createDays, createMinuteCounts, createRuns } from './sync/runs.ts'
 import { createSegments } from './sync/segments.ts'
 import { createAssociationTasks } from './sync/tasks/association-tasks.ts'
 import { createLookupTasks } from './sync/tasks/lookups.ts'
@@ -287,7 +287,7 @@ function createStore({
     requests: createRequests(prepare),
     resync: createResync({ prepare, segments, rounds }),
     rounds,
-    minutes: createMinutes(prepare),
+    minutes: createMinuteCounts(prepare),
     days: createDays(prepare),
     publications: createPublications(prepare),
     runs: createRuns(prepare),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ENGINES, type Engine } from '../../src/commands/schema/engine-dialects.ts'
+import { ENGINES, type QueryEngine } from '../../src/commands/schema/engine-dialects.ts'
 import { engineViews } from '../../src/commands/schema/engine-views.ts'
 import type { CrmFieldDescription, CrmObjectDescription } from '../../src/dictionary/crm-tables.ts'
 
@@ -41,7 +41,7 @@ const OBJECTS = [
 
 const FOLDER = /^crm_visit_-[0-9a-f]{8}$/
 
-function viewOf(engine: Engine, prefix: string): { name: string; sql: string } {
+function viewOf(engine: QueryEngine, prefix: string): { name: string; sql: string } {
   const sql = engineViews(engine, OBJECTS)
     .split(';\n')
     .find(statement => statement.includes(`${prefix}_crm_visit`))

@@ -5,8 +5,8 @@ import { EXIT_STATUS } from '../../src/base/errors.ts'
 import {
   absence,
   commandLine,
+  commandsToDeleteData,
   conflict,
-  deletionLines,
   type HostFacts,
   installSteps,
   obstacle,
@@ -119,7 +119,7 @@ test('to uninstall a service that is not there is an error of usage, and prints 
 test('the lines that delete a workspace are those of the page', () => {
   const page = readFileSync(new URL('../../systemd/README.md', import.meta.url), 'utf8')
   const section = page.split('## Remove one workspace\n')[1] ?? ''
-  expect(section).toContain(`\n${deletionLines('acme').join('\n')}\n`)
+  expect(section).toContain(`\n${commandsToDeleteData('acme').join('\n')}\n`)
 })
 
 const FIT = {
@@ -139,7 +139,7 @@ test.for<[message: RegExp | undefined, name: string, facts: Partial<typeof FIT> 
   [/Only root/, 'acme', { isRoot: false }],
   [/services cannot see/, 'acme', { installation: '/home/me/lib/node_modules/parleyd' }],
   [/services cannot see/, 'acme', { installation: '/root/parley' }],
-  [/a name that units cannot have/, 'acme', { installation: '/srv/a & b' }],
+  [/a path that units of systemd cannot have/, 'acme', { installation: '/srv/a & b' }],
   [/find no node/, 'acme', { node: undefined }],
 ])('what keeps a service from running is said first: %s', ([message, name, facts]) => {
   const found = obstacle(name, { ...FIT, ...facts })

@@ -285,7 +285,7 @@ describe('the values of a setting', () => {
   test('rates need the currency they convert to', () => {
     const env = { PARLEY_REPORTING_RATES: 'USD=0.92, JPY = 0.0061' }
     const text =
-      'reporting.rates is set in environment PARLEY_REPORTING_RATES: expected reporting.currency to be set too, since a rate is what another currency is worth in it'
+      'reporting.rates is set in environment PARLEY_REPORTING_RATES: expected reporting.currency to be set too, since the rates convert amounts into it'
     expect(complaint(() => load({ env }))).toBe(`Invalid settings: ${text}`)
     expect(load({ env, used: ['database.path'] }).warnings).toEqual([text])
     const { settings, warnings } = load({ env: { ...env, PARLEY_REPORTING_CURRENCY: 'EUR' } })

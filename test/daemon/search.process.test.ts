@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { createLog } from '../../src/base/log.ts'
 import { maintainSearch } from '../../src/daemon/search-maintenance.ts'
-import { clean, dueMaintenance, maintain } from '../../src/retention/maintain.ts'
+import { dueMaintenance, maintain, removePurgedRemains } from '../../src/retention/maintain.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { createSearchIndices } from '../../src/store/search/indices.ts'
 import { META } from '../../src/store/sync/meta.ts'
@@ -104,7 +104,7 @@ test('the next maintenance removes edited texts from every byte of the files, on
   await maintain(deps)
   expect(dueMaintenance(deps, clock.now())).toBe('cleaning')
   reader.close()
-  await clean(deps)
+  await removePurgedRemains(deps)
   expect(left()).toEqual([])
   expect(dueMaintenance(deps, clock.now())).toBe('nothing')
   expect(ask(store, 'plain').rows).toHaveLength(2)

@@ -11,7 +11,12 @@ import {
 import { basename, join } from 'node:path'
 import { type Clock, DAY_MS, isoInstant } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
-import { clean, dueMaintenance, type MaintainDeps, maintain } from '../../src/retention/maintain.ts'
+import {
+  dueMaintenance,
+  type MaintainDeps,
+  maintain,
+  removePurgedRemains,
+} from '../../src/retention/maintain.ts'
 import { noteSnapshotFolder } from '../../src/retention/old-copies.ts'
 import { writeWholeCopy } from '../../src/store/database/whole-copy.ts'
 import { ownerOfCopy } from '../../src/store/snapshot/copy-process.ts'
@@ -119,7 +124,7 @@ export async function startHistory() {
 
   const night = async (diesAtStep: number | undefined) => {
     const due = dueMaintenance({ store, clock }, answers ? trueNow : undefined)
-    const work = { maintenance: maintain, cleaning: clean }
+    const work = { maintenance: maintain, cleaning: removePurgedRemains }
     if (due !== 'maintenance' && due !== 'cleaning') return
     try {
       await work[due](deps(dying(store, diesAtStep)))

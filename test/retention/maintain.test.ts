@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest'
 import { createLog } from '../../src/base/log.ts'
 import { maintainAfterBackfill } from '../../src/commands/backfill/final-steps.ts'
 import {
-  clean,
   dueMaintenance,
   dueRebuild,
   type MaintainDeps,
   maintain,
   rebuildLarge,
+  removePurgedRemains,
 } from '../../src/retention/maintain.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { rebuildFile } from '../../src/store/maintenance/maintenance.ts'
@@ -83,7 +83,7 @@ test('content that a reader keeps in the WAL is noted for cleaning until any pro
   expect(holds()).toBe(true)
   expect(dueMaintenance({ store, clock }, NOW)).toBe('cleaning')
   reader.close()
-  await clean(depsWith(USUAL))
+  await removePurgedRemains(depsWith(USUAL))
   expect(holds()).toBe(false)
   expect(dueMaintenance({ store, clock }, NOW)).toBe('nothing')
 })
@@ -200,7 +200,7 @@ describe('a purge that is not complete', () => {
     const reader = openSqlite(store.path, { readonly: true })
     reader.exec('BEGIN; SELECT * FROM teams')
     await run(USUAL)
-    for (let tries = 0; tries < 3; tries += 1) await clean(depsWith(USUAL))
+    for (let tries = 0; tries < 3; tries += 1) await removePurgedRemains(depsWith(USUAL))
     await clock.advance(DAY)
     await run(USUAL)
     const begins = {
@@ -212,7 +212,7 @@ describe('a purge that is not complete', () => {
     expect(reports(logged())).toEqual([begins])
     expect(inStatus(store)).toEqual([{ place: 'wal', path, reason: begins.reason }])
     reader.close()
-    for (let tries = 0; tries < 2; tries += 1) await clean(depsWith(USUAL))
+    for (let tries = 0; tries < 2; tries += 1) await removePurgedRemains(depsWith(USUAL))
     expect(inStatus(store)).toEqual([])
     const ends = { level: 'info', msg: 'The -wal file no longer holds purged content', path }
     expect(reports(logged())).toEqual([begins, ends])

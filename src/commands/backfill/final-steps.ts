@@ -2,12 +2,12 @@ import type { App } from '../../app/app.ts'
 import type { Log } from '../../base/log.ts'
 import type { Settings } from '../../config/loaded-settings.ts'
 import {
-  clean,
   dueMaintenance,
   isMaintenanceDue,
   type MaintainDeps,
   maintain,
   rebuildLarge,
+  removePurgedRemains,
   warnOfClock,
 } from '../../retention/maintain.ts'
 import { buildSearch } from '../../store/search/indices.ts'
@@ -82,7 +82,7 @@ export async function maintainAfterBackfill(deps: MaintainDeps, server: number |
         path: deps.store.db.name,
         reason: `it takes longer than ${LIMIT_MS / 1000} s`,
       })
-    if (due === 'cleaning') await clean({ ...deps, signal })
+    if (due === 'cleaning') await removePurgedRemains({ ...deps, signal })
     // The time limit does not apply: a rebuild runs at most once a week, and a partial rebuild has no effect.
     await rebuildLarge(deps)
   } catch (error) {

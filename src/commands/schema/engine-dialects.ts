@@ -2,7 +2,7 @@
 
 export const ENGINES = ['spark', 'trino', 'clickhouse'] as const
 
-export type Engine = (typeof ENGINES)[number]
+export type QueryEngine = (typeof ENGINES)[number]
 
 export interface Dialect {
   /** What to do before the statements. Each line becomes an SQL comment. */
@@ -24,7 +24,7 @@ const inDoubleQuotes = (name: string) => `"${name.replaceAll('"', '""')}"`
 /** In ClickHouse, a backslash in quotes is an escape. */
 const inEscapedBackticks = (name: string) => `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``
 
-export const DIALECTS: Readonly<Record<Engine, Dialect>> = {
+export const DIALECTS: Readonly<Record<QueryEngine, Dialect>> = {
   spark: {
     preface: [
       'The views are temporary: the catalogue of the published tables is read-only and does not store them.',

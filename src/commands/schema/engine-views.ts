@@ -7,7 +7,7 @@ import { declaredTables } from '../../export/export-tables.ts'
 import { namesForReaders } from '../../publish/iceberg/iceberg-schema.ts'
 import { LEADING_COLUMNS, TRAILING_COLUMNS } from '../../store/crm/columns.ts'
 import { NAME_FIELDS, NAMED_RESOURCES } from '../../store/crm/sql.ts'
-import { DIALECTS, type Dialect, type Engine } from './engine-dialects.ts'
+import { DIALECTS, type Dialect, type QueryEngine } from './engine-dialects.ts'
 
 export interface PublishedWhere {
   /** Names of the tables that are published; undefined: all. */
@@ -22,7 +22,7 @@ export interface PublishedWhere {
  * @throws StopError (exit status 64) for a name that neither a table nor a CRM object can have
  */
 export function engineViews(
-  engine: Engine,
+  engine: QueryEngine,
   all: readonly CrmObjectDescription[],
   { tables: names, catalogue = DIALECTS[engine].catalogue }: PublishedWhere = {},
 ): string {

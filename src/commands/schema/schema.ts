@@ -25,7 +25,7 @@ import {
   settingsOfSections,
 } from '../base/command.ts'
 import { parseTableNames } from '../base/option-values.ts'
-import { ENGINES, type Engine } from './engine-dialects.ts'
+import { ENGINES, type QueryEngine } from './engine-dialects.ts'
 import type { PublishedWhere } from './engine-views.ts'
 
 /** The output formats that describe the published tables. */
@@ -36,7 +36,7 @@ const FORMATS = ['json', 'datasette', 'duckdb', ...OF_PUBLISHED] as const
 const formatOption = (format: (typeof FORMATS)[number], about: string) =>
   new Option(`--${format}`, about).conflicts(FORMATS.filter(other => other !== format))
 
-interface SchemaOptions extends Partial<Record<Engine, boolean>> {
+interface SchemaOptions extends Partial<Record<QueryEngine, boolean>> {
   json?: boolean
   datasette?: boolean
   duckdb?: boolean

@@ -8,9 +8,9 @@ import type { CommandContext, CommandDefinition } from '../base/command.ts'
 import {
   absence,
   commandLine,
+  commandsToDeleteData,
   conflict,
   databasePath,
-  deletionLines,
   ENABLED_FOLDER,
   type HostFacts,
   installSteps,
@@ -88,7 +88,7 @@ export const serviceUninstallCommand: CommandDefinition<InstallOptions> = {
     runSteps(context, uninstallSteps(name, machine), options)
     if (options.plan) return EXIT_STATUS.done
     context.stdout.write(
-      `\nThe settings, the key and the warehouse are still there. To delete them as well:\n${indented(deletionLines(name))}`,
+      `\nThe settings, the key and the warehouse are still there. To delete them as well:\n${indented(commandsToDeleteData(name))}`,
     )
     return EXIT_STATUS.done
   },

@@ -187,7 +187,7 @@ export function absence(
 }
 
 /** The commands that delete what `uninstallSteps` keeps, with the settings of its units (`systemctl edit`). */
-export const deletionLines = (name: string): readonly string[] => [
+export const commandsToDeleteData = (name: string): readonly string[] => [
   `rm -rf /etc/parley/${name}.* ${dataFolder(name)}`,
   `rm -rf ${UNIT_FOLDER}/parley@${name}.service.d ${UNIT_FOLDER}/parley-snapshot@${name}.service.d`,
   'systemctl daemon-reload',
@@ -232,7 +232,7 @@ export function obstacle(
   if (!isRoot) return { message: 'Only root can install services', hint: 'Run the command with sudo.' }
   if (!/^[\w@+./-]+$/.test(installation))
     return {
-      message: `parley is installed in ${installation}, a name that units cannot have`,
+      message: `parley is installed in ${installation}, a path that units of systemd cannot have`,
       hint: 'Move it to a folder whose path has letters, digits and . _ - + @ only.',
     }
   if (/^\/(home|root|run\/user)\//.test(installation))

@@ -158,7 +158,7 @@ const FINAL_PROBES = CATALOG.flatMap(listsOf).flatMap(({ resource, id, feed }) =
 
 // ---------------------------------------------------------------------------------------------- losses
 
-/** @returns the losses of the tables; empty when no row of the resource is suspected or confirmed */
+/** What each table would lose; empty when no row of the resource is suspected or confirmed. */
 function lossesOf(context: EngineContext, resource: ResourceName): DeletionCounts[] {
   const { suspicions, state } = context.store
   const { deletedInRound } = state.get(resource)

@@ -44,7 +44,7 @@ const UPGRADE_COPY = /^-before-\d{4}_[a-z0-9_]+(\.part)?$/
 const ASIDE = /^-before-restore-\d{4}-\d\d-\d\dT\d{6}Z(-wal|-shm|-journal)?$/
 
 /** Paths of all copies before upgrades, partial ones (`.part`) included. */
-export const upgradeCopiesOf = (database: string): string[] => pathsNextTo(database, UPGRADE_COPY)
+export const copiesBeforeUpgrades = (database: string): string[] => pathsNextTo(database, UPGRADE_COPY)
 
 /** Paths of the old databases that earlier restores have kept, and of their `-wal`, `-shm` and `-journal` files. */
 export const keptByRestores = (database: string): string[] => pathsNextTo(database, ASIDE)

@@ -144,7 +144,7 @@ function createRowPurger(db: Sqlite, prepare: Prepare, table: Table): RowPurger 
   const ofKey = descendants(table).flatMap(({ table: child }) => statement(prepare, child, childOf(child)))
   const rejects = rejectsOf(table).map(({ resource, id }) => ({
     names: [resource, id],
-    // Removes the whole reject: because of its digest, the same item would count as known when it is received again.
+    // Removes the whole reject. If its digest stayed, the same item would count as known when it is received again.
     remove: prepare('DELETE FROM sync_rejects WHERE resource = ? AND _feed = ? AND _scope = ?'),
   }))
   const parts = partsOf(table).map(({ part, columns, from }) => ({

@@ -16,7 +16,10 @@ export interface PruneBounds {
   /** As `runsBefore`, but only for successful runs without changes. The newest run of a resource and lane stays. */
   quietBefore: string
   minutesBefore: string
-  /** Notes of older answers from before this instant are deleted. No answer has contained their rows since. */
+  /**
+   * Notes of older answers that were made before this instant are deleted: no answer has contained their rows since, or
+   * it would have removed the note.
+   */
   olderAnswersBefore: string
   /** A day, such as `2026-03-04`. */
   daysBefore: string

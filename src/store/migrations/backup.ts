@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { upgradeCopiesOf, upgradeCopyPath } from '../copies/copy-files.ts'
+import { copiesBeforeUpgrades, upgradeCopyPath } from '../copies/copy-files.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { contentBytes, writeWholeCopy } from '../database/whole-copy.ts'
 import { freeOnDisk, requireSpace } from '../disk/disk-space.ts'
@@ -54,7 +54,7 @@ export function writeUpgradeCopy(
     rmSync(part, { force: true })
     throw error
   }
-  for (const other of upgradeCopiesOf(file)) if (other !== path) rmSync(other, { force: true })
+  for (const other of copiesBeforeUpgrades(file)) if (other !== path) rmSync(other, { force: true })
 }
 
 /** Removes the partial copies of processes that died while copying. */
@@ -63,7 +63,7 @@ export function removeUnfinishedCopies(file: string): void {
 }
 
 export const unfinishedCopiesOf = (file: string): string[] =>
-  upgradeCopiesOf(file).filter(copy => copy.endsWith('.part'))
+  copiesBeforeUpgrades(file).filter(copy => copy.endsWith('.part'))
 
 /** Whether the copy has the same `writer` in `sync_meta`. Each writing process stores its PID and its start there. */
 function hasSameWriter(db: Sqlite, path: string): boolean {

@@ -6,7 +6,7 @@ import { isRow, placeholders, quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow, statementCache } from '../database/statements.ts'
 import { isUnpublished } from '../deletions/purge-queue.ts'
-import { sameJson } from '../rows/payload-writer.ts'
+import { isSameJson } from '../rows/payload-writer.ts'
 import { createMergedMails, type MergedMails, mailOf } from './regrouped-mails.ts'
 
 /**
@@ -273,7 +273,7 @@ function createHistoryChanges(prepare: Prepare, table: Table) {
         const key = [object, each.id, each.field, each.at]
         const isNext = last?.field === each.field
         const isKnown = isNext && last?.after !== null && each.after !== null
-        if (isKnown && sameJson(last?.after ?? null, each.after)) remove.run(...key)
+        if (isKnown && isSameJson(last?.after ?? null, each.after)) remove.run(...key)
         else {
           if (isKnown) setBefore.run(last?.after, ...key)
           last = each

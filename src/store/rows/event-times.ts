@@ -75,8 +75,8 @@ export function createRowTimes(prepare: Prepare) {
       return onlyRow(newest.pluck(), upTo)
     },
     /**
-     * Live rows with a time in the span that were first stored before `known.before`. Rows first stored after `known.now`
-     * are included too: the clock was ahead when they were stored.
+     * Live rows with a time in the span that were first stored before `before`. Rows first stored after `now` are
+     * included too: the clock was ahead when they were stored.
      */
     within({ table, time }: TimeColumn, span: TimeSpan, { before, now }: { before: string; now: string }) {
       const at = quote(time)
@@ -102,7 +102,7 @@ export function createRowTimes(prepare: Prepare) {
       const bounds = { from: from ?? '', to: to ?? '~' }
       return rows.all({ ...span, ...bounds, feed, but: JSON.stringify(but) })
     },
-    /** Ids of live rows that have no time and that the pass has not seen. `known` as in `within`. */
+    /** Ids of live rows that have no time and that the pass has not seen. `before` and `now` as in `within`. */
     undated({ table, time }: TimeColumn, feed: string, { before, now }: { before: string; now: string }) {
       const find = prepare<string>(
         `SELECT id FROM ${quote(table)} t WHERE ${quote(time)} IS NULL AND _deleted_at IS NULL

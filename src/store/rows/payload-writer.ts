@@ -94,7 +94,7 @@ export function createRowWriter(
     const deleted = found[all.length + 1] != null
     if (keepsLive && !deleted) {
       const extra = extras.added(foundExtra, item.extra)
-      if (sameJson(foundExtra, extra)) return unchanged(found)
+      if (isSameJson(foundExtra, extra)) return unchanged(found)
       const kept = written.map(({ index }) => found[index] ?? null)
       const isReplaced = replacesExtra(foundExtra, extra)
       update.run(...kept, extra, now, isReplaced ? now : null, ...key)
@@ -109,7 +109,7 @@ export function createRowWriter(
       ({ column, index }, at) => !sameCell(column, found[index] ?? null, values[at] ?? null),
     )
     const hasOtherCells = otherColumns.length > 0
-    const hasOtherFields = !sameJson(foundExtra, extra)
+    const hasOtherFields = !isSameJson(foundExtra, extra)
     if (!hasOtherChildren && !hasOtherCells && !hasOtherFields && !deleted) return unchanged(found)
     const isReplaced =
       compared.some(({ difference }) => difference === 'replaced') ||
@@ -209,7 +209,7 @@ function compareRow(
     ([, column], index) =>
       column.source.from === 'parley' || sameCell(column, stored[index] ?? null, row.cells[index] ?? null),
   )
-  if (isExtraAlone && sameJson(extra, row.extra)) return SAME
+  if (isExtraAlone && isSameJson(extra, row.extra)) return SAME
   const isReplaced =
     replacesExtra(extra, row.extra) ||
     columns.some(
@@ -221,7 +221,7 @@ function compareRow(
 }
 
 function sameCell(column: Column, stored: Cell, given: Cell): boolean {
-  return stored === given || (column.kind === 'json' && sameJson(stored, given))
+  return stored === given || (column.kind === 'json' && isSameJson(stored, given))
 }
 
 /**
@@ -253,7 +253,7 @@ const hasOtherValue = (before: unknown, after: unknown): boolean =>
   !isSameValue(before, after, { nullIsMissing: true })
 
 /** Whether two JSON texts have the same value. The order of an object's fields does not count. */
-export function sameJson(stored: Cell, given: Cell): boolean {
+export function isSameJson(stored: Cell, given: Cell): boolean {
   if (stored === given) return true
   if (typeof stored !== 'string' || typeof given !== 'string') return false
   return isSameValue(decodeJson(stored).value, decodeJson(given).value)

@@ -7,7 +7,7 @@ import { keyOfValues, type Suspicions } from '../deletions/suspicions.ts'
 import type { Freshness } from './freshness.ts'
 import type { Group, MessageMerge } from './merge/messages.ts'
 import type { OlderAnswers } from './older-answers.ts'
-import { type RowWriters, sameJson, type Written } from './payload-writer.ts'
+import { isSameJson, type RowWriters, type Written } from './payload-writer.ts'
 import type { StoredRows } from './row-state.ts'
 import type { ShownBy } from './shown-fields.ts'
 
@@ -129,7 +129,7 @@ export function createHistory(prepare: Prepare) {
       // Most fields of a changed record did not change. Skipping them here saves encoding their values as JSON.
       if (isIdentical(old.get(field), fresh.get(field))) continue
       const [from, to] = [jsonTextOf(old, field), jsonTextOf(fresh, field)]
-      if (!sameJson(from, to)) insert.run(cells[object ?? -1], cells[id ?? -1], field, now, from, to)
+      if (!isSameJson(from, to)) insert.run(cells[object ?? -1], cells[id ?? -1], field, now, from, to)
     }
   }
 }

@@ -4,7 +4,10 @@ import { openSqlite } from '../database/sqlite.ts'
 import type { StatusRow } from '../status/status.ts'
 import { META, readMeta } from '../sync/meta.ts'
 
-/** Runs the child process that copies a database, for snapshots and for restores, or reads the owners of copies. */
+/**
+ * Runs a child process that copies a database, for snapshots and restores, or that reads of which warehouse each copy was
+ * made.
+ */
 
 /** What the child process is to do. */
 export type CopyOrder = SnapshotInput | OwnersInput

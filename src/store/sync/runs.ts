@@ -55,7 +55,7 @@ export function createRuns(prepare: Prepare) {
 /** A row of `sync_minutes`. */
 export type Minute = RowOf<typeof MINUTE_TABLE>
 
-export function createMinutes(prepare: Prepare) {
+export function createMinuteCounts(prepare: Prepare) {
   const add = prepare(
     `INSERT INTO sync_minutes (at, requests, throttled, errors, rows, rate, in_flight, paused_seconds)
      VALUES (@at, @requests, @throttled, @errors, @rows, @rate, @in_flight, @paused_seconds)

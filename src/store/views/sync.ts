@@ -220,7 +220,7 @@ function completeAsOf(resource: Resource): string {
     return parents.length === 0 ? 'r.complete_as_of' : `min(r.complete_as_of, ${parents.join(', ')})`
   }
   const isPeriodic = listed.every(({ feed }) => feed.mode === 'periodic')
-  // A period that begins after the first complete read and was not read yet lacks nothing from before its start.
+  // A new period that is not read yet: everything before its start was read, so the start stands for `listed_at`.
   const listedAt = isPeriodic
     ? 'coalesce(g.listed_at, iif(r.first_complete_at IS NULL, NULL, g.from_at))'
     : 'g.listed_at'

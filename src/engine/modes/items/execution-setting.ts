@@ -3,7 +3,7 @@ import { DAY_MS } from '../../../base/clock.ts'
 import { encodeJson } from '../../../base/json.ts'
 import type { ReadRequest } from '../../../declare/resource.ts'
 import type { RowKey } from '../../../store/deletions/suspicions.ts'
-import { sameJson } from '../../../store/rows/payload-writer.ts'
+import { isSameJson } from '../../../store/rows/payload-writer.ts'
 import type { EngineContext } from '../../context/context.ts'
 import { WEEK_MS } from '../../context/intervals.ts'
 import { noteDenial } from '../../deletions/denial.ts'
@@ -47,7 +47,7 @@ const storedSetting = ({ store }: EngineContext, work: ItemWork): string | undef
   store.stored.valueOf(playbookOf(work), SETTING_COLUMN)
 
 function replaceSetting(context: EngineContext, work: ItemWork, setting: string | null): void {
-  if (sameJson(storedSetting(context, work) ?? null, setting)) return
+  if (isSameJson(storedSetting(context, work) ?? null, setting)) return
   const { rows } = context.store
   context.runs.counts(work.resource).rowsChanged += rows.replacePart(
     playbookOf(work),

@@ -32,7 +32,7 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
   const isStoredAsSent = text == null || (typeof text === 'string' && text.isWellFormed())
   if (!isStoredAsSent) report.drift(feed.table, 'text', 'unexpected type')
   const item = isStoredAsSent ? parsed : withTextInExtra(parsed, text)
-  // A list and a single read may show different values. If both wrote the row, it would seem to change each time.
+  // `keepsLive`: a list and a single read may show different values. If both wrote the row, it would seem to change each time.
   const options = { ticket: reply.ticket, now: context.now(), keepsLive: true, shownBy: 'single' } as const
   const stored = writeRows(context, resource, feed.table, [item], options)
   // Nothing was stored, for example because the answer of a later request was stored already.

@@ -3,7 +3,7 @@ import type { Table } from '../../../declare/table.ts'
 import { isLive, quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 
-/** The rows that a list shows: those of one scope, or a whole table whose key has one column. */
+/** The rows that a list shows: those of one scope, or with an empty scope a whole table, whose key has one column. */
 export interface ListedRows {
   table: string
   scope: string
